@@ -139,6 +139,8 @@ struct lksi_op {
     size_t attr_size;
     /* alias[j] = 1 + index of the input that output j overwrites in place; 0: none. */
     int alias[LKSI_MAX_OUT];
+    /* Output 0 is input 0 under another shape: no memory, no launch (reshape). */
+    bool view;
     /* Checks inputs and attributes, fills out[], n_out, dims, dims_size. Errors name the operator,
      * the shape and what would be right. */
     lks_status (*infer)(struct lksi_call *call);
