@@ -158,6 +158,13 @@ struct lksi_op {
     lks_status (*grad)(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
                        const lksi_value *out, const lksi_value *dout, const bool *need,
                        lksi_value *din);
+    /*
+     * Fusion that moves no bit: `next` is the only user of this operator's output 0, as its input
+     * `slot`. True if this operator now does next's work too (attr changed, inputs appended to
+     * in[0..*n_in)). NULL: never.
+     */
+    bool (*absorb)(void *attr, lksi_value *in, int *n_in, const struct lksi_op *next,
+                   const void *next_attr, const lksi_value *next_in, int slot);
     /* Floating-point operations (an fma counts two) of one call; NULL: elements of output 0. */
     double (*flops)(const struct lksi_call *call);
     /* Calls for the contract harness: fills attr (attr_size bytes), in[], n_in, leaf of case

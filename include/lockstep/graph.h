@@ -1,0 +1,111 @@
+/*
+ * graph.h - networks: values, operators and parameters, all shapes known.
+ *
+ * Values are named by numbers that belong to their graph. Shapes leave out the batch: an input of
+ * shape {28, 28, 1} stands for [N,28,28,1]. Images are channels-last (height, width, channels).
+ *
+ *     lks_graph *g;
+ *     lks_value x, y;
+ *     lks_graph_create(&g, NULL);
+ *     lks_graph_input(g, "image", 3, (int64_t[]){28, 28, 1}, &x);
+ *     lks_graph_conv2d(g, x, lks_conv2d_params(.out = 32, .kernel = 5, .pad = 2), &y);
+ *
+ * A graph is used by one thread at a time; a trainer takes its own copy.
+ */
+#ifndef LOCKSTEP_GRAPH_H
+#define LOCKSTEP_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <lockstep/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lks_graph lks_graph;
+typedef int32_t lks_value;
+
+/* How a parameter starts. The bits come from Philox with the run's seed and the parameter's name. */
+typedef enum lks_init {
+    LKS_INIT_GLOROT_UNIFORM, /* uniform in +-sqrt(6 / (fan_in + fan_out)); biases +0 */
+    LKS_INIT_HE_NORMAL,      /* normal, standard deviation sqrt(2 / fan_in); biases +0 */
+    LKS_INIT_ZERO
+} lks_init;
+
+struct lks_graph_params {
+    lks_init init; /* of weights whose layer does not say otherwise */
+};
+
+/* Creates an empty graph. `params` may be NULL. Destroy it with lks_graph_destroy. */
+LKS_API lks_status lks_graph_create(lks_graph **graph, const struct lks_graph_params *params);
+/* Destroys the graph and sets *graph to NULL; NULL and a pointer to NULL are allowed. */
+LKS_API void lks_graph_destroy(lks_graph **graph);
+
+/* A batched input of `rank` (1 to 3) dimensions without the batch. */
+LKS_API lks_status lks_graph_input(lks_graph *graph, const char *name, int rank,
+                                   const int64_t *dims, lks_value *out);
+
+/*
+ * Convolution: y[n,oh,ow,k] = sum over r,s,c of x[n, oh*stride-pad+r*dilation, ..., c] *
+ * w[k,r,s,c] + b[k]. x is [H,W,C], y is [OH,OW,out] with
+ * OH = (H + 2 pad - dilation (kernel - 1) - 1) / stride + 1.
+ */
+struct lks_conv2d_params {
+    const char *name;             /* of the layer; NULL: conv1, conv2, ... */
+    int32_t out;                  /* channels; required */
+    int32_t kernel;               /* height and width; required */
+    int32_t stride, dilation;     /* 0 means 1 */
+    int32_t pad;                  /* at each border */
+    int32_t groups;               /* 0 means 1 */
+    bool no_bias;
+};
+#define lks_conv2d_params(...) (&(struct lks_conv2d_params){__VA_ARGS__})
+LKS_API lks_status lks_graph_conv2d(lks_graph *graph, lks_value x,
+                                    const struct lks_conv2d_params *params, lks_value *y);
+
+/* Fully connected: y[o] = sum over i of x[i] * w[o,i] + b[o]; x is flattened in order (h, w, c). */
+struct lks_dense_params {
+    const char *name; /* NULL: dense1, dense2, ... */
+    int32_t out;      /* required */
+    bool no_bias;
+};
+#define lks_dense_params(...) (&(struct lks_dense_params){__VA_ARGS__})
+LKS_API lks_status lks_graph_dense(lks_graph *graph, lks_value x,
+                                   const struct lks_dense_params *params, lks_value *y);
+
+/* y = x <= 0 ? +0 : x. */
+LKS_API lks_status lks_graph_relu(lks_graph *graph, lks_value x, lks_value *y);
+
+/* Maximum over windows of kernel x kernel; windows that would leave the padded image are dropped. */
+struct lks_pool_params {
+    int32_t kernel; /* required */
+    int32_t stride; /* 0 means kernel */
+    int32_t pad;
+};
+#define lks_pool_params(...) (&(struct lks_pool_params){__VA_ARGS__})
+LKS_API lks_status lks_graph_maxpool(lks_graph *graph, lks_value x,
+                                     const struct lks_pool_params *params, lks_value *y);
+
+/* [H,W,C] to [H*W*C], in that order. */
+LKS_API lks_status lks_graph_flatten(lks_graph *graph, lks_value x, lks_value *y);
+
+/*
+ * The loss of classification: the mean over the batch of -log softmax(logits)[label]. Adds an
+ * input "label" (int32). A graph has one loss.
+ */
+LKS_API lks_status lks_graph_softmax_cross_entropy(lks_graph *graph, lks_value logits);
+
+/* Rank and dimensions (without the batch) of a value; `dims` holds at least 4. */
+LKS_API lks_status lks_graph_shape(const lks_graph *graph, lks_value value, int *rank,
+                                   int64_t *dims);
+/* The number of parameters (tensors) and of trainable scalars. */
+LKS_API size_t lks_graph_parameter_count(const lks_graph *graph);
+LKS_API int64_t lks_graph_scalar_count(const lks_graph *graph);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

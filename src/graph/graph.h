@@ -1,0 +1,91 @@
+/*
+ * graph.h - the graph behind lks_graph: values, nodes, and how it is copied for a batch size.
+ *
+ * A model graph is built with batch 1. lksi_graph_at_batch copies it for the batch size of a step;
+ * autodiff, fusion and the training operators are added to that copy, which a plan then runs.
+ * Nodes stand in the order in which they run.
+ */
+#ifndef LKSI_GRAPH_H
+#define LKSI_GRAPH_H
+
+#include <lockstep/graph.h>
+
+#include "op/op.h"
+
+enum lksi_value_kind {
+    LKSI_VALUE_NODE,  /* an operator's output */
+    LKSI_VALUE_INPUT, /* written by the host before each step */
+    LKSI_VALUE_STATE  /* lives on the device over all steps: parameters, optimiser, flags */
+};
+
+struct lksi_gvalue {
+    enum lksi_value_kind kind;
+    char *name; /* of inputs and states; may be NULL for nodes' outputs */
+    struct lksi_desc desc;
+    bool batched;        /* inputs: dimension 0 is the batch */
+    bool keep;           /* still readable after the step */
+    int node;            /* producer, or -1 */
+    lksi_value home;     /* the state this value is stored in, or LKSI_NONE */
+    int64_t home_offset; /* in elements */
+};
+
+struct lksi_gnode {
+    struct lksi_call call; /* call.attr is owned by the node */
+    lksi_value in[LKSI_MAX_IN], out[LKSI_MAX_OUT];
+    char *name; /* "conv1", "conv1.weight_grad"; for messages */
+    bool dead;  /* absorbed by a neighbour */
+};
+
+struct lksi_param {
+    char *name; /* "conv1.weight" */
+    lksi_value value;
+    lks_init init;
+    int64_t fan_in, fan_out;
+    bool is_bias;
+};
+
+struct lks_graph {
+    struct lksi_builder builder; /* first: operators' gradients get this */
+    uint32_t batch, leaf;
+    lks_init init;
+    struct lksi_gvalue *value;
+    size_t n_value, cap_value;
+    struct lksi_gnode *node;
+    size_t n_node, cap_node;
+    struct lksi_param *param;
+    size_t n_param, cap_param;
+    int layer_count[4];       /* for default names */
+    lksi_value logits, label; /* LKSI_NONE before the loss */
+    lksi_value loss, prob, hit;
+    const char *scope;        /* prefix of the names of nodes being added */
+};
+
+/* Adds a value that the host writes before each step. */
+lks_status lksi_graph_add_input(struct lks_graph *g, const char *name,
+                                const struct lksi_desc *desc, bool batched, lksi_value *out);
+/* Adds a value that lives on the device, stored in `home` at an offset or (LKSI_NONE) by itself. */
+lks_status lksi_graph_add_state(struct lks_graph *g, const char *name,
+                                const struct lksi_desc *desc, lksi_value home, int64_t offset,
+                                lksi_value *out);
+/* Adds an operator behind the others. `name` may be NULL. */
+lks_status lksi_graph_add_node(struct lks_graph *g, const char *name, const char *op,
+                               const void *attr, int n_in, const lksi_value *in, lksi_value *out);
+/* Value with this name, or LKSI_NONE. */
+lksi_value lksi_graph_find(const struct lks_graph *g, const char *name);
+
+/* A copy of a model graph with another batch size and leaf. */
+lks_status lksi_graph_at_batch(struct lks_graph **copy, const struct lks_graph *model,
+                               uint32_t batch, uint32_t leaf);
+
+/*
+ * Reverse mode: adds the operators that compute the gradient of `loss` (one element) for every
+ * parameter; grad[i] belongs to g->param[i]. Contributions to one value are added in the order of
+ * their consumers (numerics.md, rule 9).
+ */
+lks_status lksi_graph_backward(struct lks_graph *g, lksi_value loss, lksi_value *grad);
+
+/* Lets operators absorb their only followers (lksi_op.absorb), then drops what nobody uses.
+ * `wanted` values stay. Moves no bit. */
+lks_status lksi_graph_fuse(struct lks_graph *g);
+
+#endif
