@@ -7,11 +7,19 @@
  *
  * lks_uniform(w)     = (w >> 8) * 2^-24, in [0, 1), exact.
  * lks_uniform_log(w) = ((w >> 8) + 1) * 2^-24, in (0, 1], exact; what a logarithm may take.
+ *
+ * Normal numbers by Box-Muller on the pairs (wa, wb) = (w0, w1) and (w2, w3):
+ *     radius = sqrt(0 - 2 log(lks_uniform_log(wa))), angle = 2 lks_uniform(wb), in half turns
+ *     even element (0 and 2 of a block): radius * cospi(angle)
+ *     odd element  (1 and 3 of a block): radius * sinpi(angle)
+ * with the own log, sqrt, sinpi and cospi. The largest magnitude is sqrt(48 log 2) = 5.7682.
  */
 #ifndef LKS_CONTRACT_PHILOX_H
 #define LKS_CONTRACT_PHILOX_H
 
 #include "num.h"
+#include "log.h"
+#include "trig.h"
 
 struct lks_words {
     U32 w0, w1, w2, w3;
@@ -76,6 +84,31 @@ LKS_INLINE F32 lks_uniform_log(U32 w)
 LKS_INLINE F32 lks_random_uniform(U64 seed, U32 stream, U32 step, U64 e)
 {
     return lks_uniform(lks_random_word(seed, stream, step, e));
+}
+
+struct lks_normal_pair {
+    F32 even, odd;
+};
+
+/* Two normal numbers from two words. */
+LKS_INLINE struct lks_normal_pair lks_normal(U32 wa, U32 wb)
+{
+    struct lks_normal_pair out;
+    F32 radius = lks_sqrt(0.0f - 2.0f * lks_log(lks_uniform_log(wa)));
+    F32 angle = 2.0f * lks_uniform(wb);
+    out.even = radius * lks_cospi(angle);
+    out.odd = radius * lks_sinpi(angle);
+    return out;
+}
+
+/* Standard normal number of element e. */
+LKS_INLINE F32 lks_random_normal(U64 seed, U32 stream, U32 step, U64 e)
+{
+    struct lks_words b = lks_random_block(seed, stream, step, e);
+    I32 second = (e & 2u) != 0u;
+    struct lks_normal_pair p =
+        lks_normal(lks_select_u(second, b.w2, b.w0), lks_select_u(second, b.w3, b.w1));
+    return lks_select((e & 1u) != 0u, p.odd, p.even);
 }
 
 #endif

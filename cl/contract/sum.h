@@ -160,8 +160,8 @@ LKS_INLINE F32 lks_row_sum(LKS_GLOBAL LKS_CONST F32 *x, U64 stride, U64 n)
 }
 
 /* Row sum of products x[i * xs] * y[i * ys], n elements; x and y may be the same. */
-LKS_INLINE F32 lks_row_dot(LKS_GLOBAL LKS_CONST F32 *x, U64 xs, LKS_GLOBAL LKS_CONST F32 *y,
-                           U64 ys, U64 n)
+LKS_INLINE F32 lks_row_dot(LKS_GLOBAL LKS_CONST F32 *x, U64 xs, LKS_GLOBAL LKS_CONST F32 *y, U64 ys,
+                           U64 n)
 {
     struct lks_row r;
     U64 i;
