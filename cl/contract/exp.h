@@ -25,9 +25,9 @@ struct lks_exp_parts {
  * in about [2^-2, 2^2]. */
 LKS_INLINE F32 lks_scale(F32 v, I32 n)
 {
-    I32 half = n / 2;
-    F32 first = lks_float((U32)(half + 127) << 23);
-    F32 second = lks_float((U32)(n - half + 127) << 23);
+    I32 part = n / 2;
+    F32 first = lks_float((U32)(part + 127) << 23);
+    F32 second = lks_float((U32)(n - part + 127) << 23);
     return v * first * second;
 }
 
