@@ -15,6 +15,7 @@
 #define LKS_LEAF_H
 
 #include "contract/num.h"
+#include "contract/sum.h"
 
 #define LKS_LEAF_T 1024u
 
@@ -64,42 +65,32 @@ LKS_INLINE void lks_leaf_range(const struct lks_leaf *f, U32 j, U32 *n0, U32 *n1
 }
 
 /*
- * The tree over leaf sums that arrive in order 0, 1, ... as a binary counter: at most one partial a
- * level is kept. Zero-initialise `count`; push every leaf; finish gives the root.
- * Leaves of cut samples pass through an inner counter of their sample first.
+ * The tree over the leaf sums of a batch, which arrive in order: a cut sample's leaves meet in a
+ * counter of their own first. At most one partial a level is kept. Init, push every leaf, root.
  */
-#define LKS_LEAF_LEVELS 32
-
-struct lks_counter {
-    U32 count;
-    F32 partial[LKS_LEAF_LEVELS];
+struct lks_leaf_tree {
+    struct lks_counter sample, batch;
 };
 
-LKS_INLINE void lks_counter_push(struct lks_counter *t, F32 v)
+LKS_INLINE void lks_leaf_tree_init(struct lks_leaf_tree *t)
 {
-    U32 level = 0u, k = t->count;
-    while ((k & 1u) != 0u) {
-        v = t->partial[level] + v;
-        level++;
-        k >>= 1;
-    }
-    t->partial[level] = v;
-    t->count++;
+    lks_counter_init(&t->sample);
+    lks_counter_init(&t->batch);
 }
 
-/* The root of all pushed values; +0 if there are none. Without the final + 0.0f of rule 4. */
-LKS_INLINE F32 lks_counter_root(const struct lks_counter *t)
+LKS_INLINE void lks_leaf_tree_push(struct lks_leaf_tree *t, const struct lks_leaf *f, F32 v)
 {
-    U32 level = 0u, k = t->count;
-    F32 v = 0.0f;
-    U32 have = 0u;
-    for (; k != 0u; k >>= 1, level++) {
-        if ((k & 1u) == 0u)
-            continue;
-        v = have != 0u ? t->partial[level] + v : t->partial[level];
-        have = 1u;
+    lks_counter_push(&t->sample, v);
+    if (t->sample.count == f->cut) {
+        lks_counter_push(&t->batch, lks_counter_root(&t->sample));
+        lks_counter_init(&t->sample);
     }
-    return v;
+}
+
+/* The root of all pushed leaves, without the final + 0.0f of rule 4. */
+LKS_INLINE F32 lks_leaf_tree_root(const struct lks_leaf_tree *t)
+{
+    return lks_counter_root(&t->batch);
 }
 
 #endif
