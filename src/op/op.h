@@ -170,6 +170,10 @@ struct lksi_op {
     /* Calls for the contract harness: fills attr (attr_size bytes), in[], n_in, leaf of case
      * `index`, returns false past the last. `long_run` asks for the large sweep too. */
     bool (*test_case)(int index, bool long_run, struct lksi_call *call, void *attr);
+    /* The harness drew the pattern `bits` for an element of input `index`: returns one that the
+     * operator accepts (labels in range, variances not negative). NULL: all do. I32 inputs come
+     * drawn in [0, last dimension of the first F32 input). */
+    uint32_t (*test_input)(const struct lksi_call *call, int index, uint32_t bits);
 };
 
 /* Wraps NAME_item(inputs..., outputs..., dims, i) of a contract header as an lksi_item_fn called
