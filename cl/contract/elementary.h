@@ -2,11 +2,11 @@
 #ifndef LKS_CONTRACT_ELEMENTARY_H
 #define LKS_CONTRACT_ELEMENTARY_H
 
-#include "num.h"
-#include "exp.h"
-#include "log.h"
-#include "sigmoid.h"
-#include "erf.h"
-#include "trig.h"
+#include "contract/num.h"
+#include "contract/exp.h"
+#include "contract/log.h"
+#include "contract/sigmoid.h"
+#include "contract/erf.h"
+#include "contract/trig.h"
 
 #endif

@@ -15,8 +15,8 @@
 #ifndef LKS_CONTRACT_ERF_H
 #define LKS_CONTRACT_ERF_H
 
-#include "num.h"
-#include "exp.h"
+#include "contract/num.h"
+#include "contract/exp.h"
 
 /* erf(x) = 2 / sqrt(pi) * integral from 0 to x of exp(-t^2) dt */
 LKS_INLINE F32 lks_erf(F32 x)

@@ -13,7 +13,7 @@
 #ifndef LKS_CONTRACT_EXP_H
 #define LKS_CONTRACT_EXP_H
 
-#include "num.h"
+#include "contract/num.h"
 
 /* (hi + lo) * 2^n */
 struct lks_exp_parts {

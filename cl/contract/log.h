@@ -17,8 +17,8 @@
 #ifndef LKS_CONTRACT_LOG_H
 #define LKS_CONTRACT_LOG_H
 
-#include "num.h"
-#include "exp.h"
+#include "contract/num.h"
+#include "contract/exp.h"
 
 /* hi + lo; lo is small against hi unless hi is 0. */
 struct lks_log_parts {

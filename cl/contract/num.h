@@ -183,7 +183,7 @@ LKS_INLINE F32 lks_inf(void)
     return lks_float(0x7f800000u);
 }
 
-#include "divsqrt.h"
+#include "contract/divsqrt.h"
 
 #if (defined(LKS_SOFT_DIVSQRT) && LKS_SOFT_DIVSQRT) ||                                             \
     (defined(__OPENCL_VERSION__) && !defined(LKS_NATIVE_DIVSQRT))

@@ -17,9 +17,9 @@
 #ifndef LKS_CONTRACT_PHILOX_H
 #define LKS_CONTRACT_PHILOX_H
 
-#include "num.h"
-#include "log.h"
-#include "trig.h"
+#include "contract/num.h"
+#include "contract/log.h"
+#include "contract/trig.h"
 
 struct lks_words {
     U32 w0, w1, w2, w3;

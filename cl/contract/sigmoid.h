@@ -17,8 +17,8 @@
 #ifndef LKS_CONTRACT_SIGMOID_H
 #define LKS_CONTRACT_SIGMOID_H
 
-#include "num.h"
-#include "exp.h"
+#include "contract/num.h"
+#include "contract/exp.h"
 
 /* sigmoid(x) = (hi + lo) * 2^n for |x| <= 170; n is 0 for x >= 0. */
 LKS_INLINE struct lks_exp_parts lks_sigmoid_split(F32 x)

@@ -18,7 +18,7 @@
 #ifndef LKS_CONTRACT_SUM_H
 #define LKS_CONTRACT_SUM_H
 
-#include "num.h"
+#include "contract/num.h"
 
 #define LKS_ROW_LANES  32u
 #define LKS_ROW_PIECE  4096u

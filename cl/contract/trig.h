@@ -16,7 +16,7 @@
 #ifndef LKS_CONTRACT_TRIG_H
 #define LKS_CONTRACT_TRIG_H
 
-#include "num.h"
+#include "contract/num.h"
 
 /* sin(pi r) for |r| <= 1/4 */
 LKS_INLINE F32 lks_sinpi_core(F32 r)
