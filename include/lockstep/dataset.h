@@ -1,0 +1,63 @@
+/*
+ * dataset.h - samples with labels: from files, from memory, or from a callback.
+ */
+#ifndef LOCKSTEP_DATASET_H
+#define LOCKSTEP_DATASET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <lockstep/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct lks_dataset lks_dataset;
+
+/* Bytes b become (float)((b / 255.0 - mean) / std), the same for every channel; std 0 means 1. */
+struct lks_normalize {
+    double mean, std;
+};
+
+/*
+ * Reads a pair of IDX files (the format of MNIST; gzip or plain): images u8 [n][h][w] or
+ * [n][h][w][c] and labels u8 [n]. LKS_E_IO if a file cannot be read, LKS_E_INPUT if it is damaged
+ * or lies (the text names file and offset). `normalize` may be NULL (mean 0, std 1).
+ */
+LKS_API lks_status lks_dataset_open_idx(lks_dataset **dataset, const char *images,
+                                        const char *labels, const struct lks_normalize *normalize);
+
+/* Writes sample `index` (h*w*c floats) and its label; any result but LKS_OK stops the training. */
+typedef lks_status (*lks_fill_fn)(void *user, size_t index, float *x, int32_t *label);
+
+struct lks_dataset_params {
+    size_t count;          /* samples */
+    uint32_t h, w, c;      /* 0 means 1 */
+    uint32_t classes;      /* 0: the largest label + 1; required with `fill` */
+    const uint8_t *pixels; /* exactly one of pixels, floats, fill; [count][h][w][c], not copied */
+    const float *floats;
+    lks_fill_fn fill;      /* called from one thread at a time */
+    void *user;
+    const int32_t *labels; /* [count], copied; NULL with `fill` */
+    struct lks_normalize normalize; /* of pixels */
+};
+#define lks_dataset_params(...) (&(struct lks_dataset_params){__VA_ARGS__})
+
+/* A data set from memory or a callback. Memory behind pixels and floats stays the caller's and
+ * must stay unchanged until lks_dataset_destroy. */
+LKS_API lks_status lks_dataset_create(lks_dataset **dataset,
+                                      const struct lks_dataset_params *params);
+LKS_API void lks_dataset_destroy(lks_dataset **dataset);
+
+LKS_API size_t lks_dataset_count(const lks_dataset *dataset);
+LKS_API uint32_t lks_dataset_classes(const lks_dataset *dataset);
+/* Height, width and channels of a sample. */
+LKS_API void lks_dataset_shape(const lks_dataset *dataset, uint32_t hwc[3]);
+/* sha256 of the samples and labels in lower-case hex; "" with a callback. */
+LKS_API const char *lks_dataset_sha256(const lks_dataset *dataset);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
