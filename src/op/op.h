@@ -201,8 +201,10 @@ const struct lksi_schedule *lksi_op_schedule(const struct lksi_op *op, size_t in
 /* Text of the `plain` kernel of an operator, made from its descriptor. Caller frees; NULL: memory. */
 char *lksi_op_plain_text(const struct lksi_op *op);
 
-/* Clones of hot C loops for baseline x86-64 and x86-64-v3, chosen at load time. */
-#if defined(__x86_64__) && defined(__linux__) && !defined(LKSI_NO_CLONES)
+/* Clones of hot C loops for baseline x86-64 and x86-64-v3, chosen at load time. clang before 17
+ * gives the chosen clone a name that other files cannot call, so it makes none. */
+#if defined(__x86_64__) && defined(__linux__) && !defined(LKSI_NO_CLONES) &&                       \
+    (!defined(__clang__) || __clang_major__ >= 17)
 #define LKSI_CLONES __attribute__((target_clones("default", "arch=x86-64-v3")))
 #else
 #define LKSI_CLONES

@@ -1,0 +1,93 @@
+/*
+ * conv2d_data_grad.c - the gradient of a convolution for its input. Contract:
+ * cl/contract/conv2d_data_grad.h; shape rules: conv2d.c; C loop: conv2d_data_grad_ref.c.
+ */
+#include <string.h>
+
+#include "op/conv2d.h"
+#include "contract/conv2d_data_grad.h"
+
+static lks_status infer(struct lksi_call *call)
+{
+    lks_status st;
+    char text[96];
+    const struct lksi_conv2d_data_grad_attr *a = call->attr;
+    const int64_t *dy = call->in[0].dim, *w = call->in[1].dim;
+    struct lks_conv_dims d;
+    LKSI_TRY(lksi_conv_check_rank(call, 0, 4, "[N,OH,OW,K]"));
+    LKSI_TRY(lksi_conv_check_rank(call, 1, 4, "[K,R,S,C/groups]"));
+    if (a->height == 0 || a->width == 0)
+        return lksi_fail(LKS_E_ARGUMENT, "%s: height %u x width %u of x must be at least 1",
+                         call->op->name, a->height, a->width);
+    struct lksi_conv_sizes z = {dy[0], a->height, a->width, w[3] * a->conv.groups,
+                                w[0],  w[1],      w[2],     w[3]};
+    LKSI_TRY(lksi_conv_fill(&d, call->op->name, &a->conv, &z));
+    if (dy[1] != d.oh || dy[2] != d.ow || dy[3] != w[0])
+        return lksi_fail(LKS_E_ARGUMENT, "%s: dy is %s, expected [%lld,%u,%u,%lld]", call->op->name,
+                         lksi_desc_text(&call->in[0], text), (long long)dy[0], d.oh, d.ow,
+                         (long long)w[0]);
+    struct lksi_desc dx = lksi_desc_make(LKSI_F32, 4, dy[0], z.h, z.w, z.c);
+    if (call->n_in > 2 && !lksi_desc_equal(&call->in[2], &dx)) {
+        char want[96];
+        return lksi_fail(LKS_E_ARGUMENT, "%s: mask is %s, expected f32 %s", call->op->name,
+                         lksi_desc_text(&call->in[2], text), lksi_desc_text(&dx, want));
+    }
+    d.extra = call->n_in > 2;
+    memcpy(call->dims.bytes, &d, sizeof d);
+    call->dims_size = sizeof d;
+    call->n_out = 1;
+    call->out[0] = dx;
+    return LKS_OK;
+fail:
+    return st;
+}
+
+/* A relu_grad behind (its inputs: the relu output, the gradient) becomes step 3 of the contract. */
+static bool absorb(void *attr, lksi_value *in, int *n_in, const struct lksi_op *next,
+                   const void *next_attr, const lksi_value *next_in, int slot)
+{
+    (void)attr, (void)next_attr;
+    if (strcmp(next->name, "relu_grad") != 0 || slot != 1 || *n_in != 2)
+        return false;
+    in[2] = next_in[0];
+    *n_in = 3;
+    return true;
+}
+
+static bool test_case(int index, bool long_run, struct lksi_call *call, void *attr)
+{
+    struct lksi_conv_case c;
+    int64_t oh, ow;
+    if (!lksi_conv_case_at(index, long_run, &c))
+        return false;
+    lksi_conv_case_out(&c, &oh, &ow);
+    struct lksi_conv2d_data_grad_attr a = {c.attr, (uint32_t)c.z.h, (uint32_t)c.z.w};
+    memcpy(attr, &a, sizeof a);
+    call->leaf = c.leaf;
+    call->n_in = c.extra ? 3 : 2;
+    call->in[0] = lksi_desc_make(LKSI_F32, 4, c.z.n, oh, ow, c.z.k);
+    call->in[1] = lksi_desc_make(LKSI_F32, 4, c.z.k, c.z.r, c.z.s, c.z.cg);
+    call->in[2] = lksi_desc_make(LKSI_F32, 4, c.z.n, c.z.h, c.z.w, c.z.c);
+    return true;
+}
+
+LKSI_ITEM(conv2d_data_grad, in[0], in[1], in[2], out[0])
+
+static const struct lksi_op conv2d_data_grad = {
+    .name = "conv2d_data_grad",
+    .contract = "contract/conv2d_data_grad.h",
+    .dims = "lks_conv_dims",
+    .min_in = 2,
+    .max_in = 3,
+    .n_out = 1,
+    .attr_size = sizeof(struct lksi_conv2d_data_grad_attr),
+    .infer = infer,
+    .item = conv2d_data_grad_item_c,
+    .ref_parts = lksi_conv2d_data_grad_ref_parts,
+    .ref = lksi_conv2d_data_grad_ref,
+    .absorb = absorb,
+    .flops = lksi_conv_flops,
+    .test_case = test_case,
+};
+
+const struct lksi_op *const lksi_ops_conv2d_data_grad[] = {&conv2d_data_grad, NULL};
