@@ -1,0 +1,40 @@
+/*
+ * attr.h - the attribute structs of the operators that have any. Fill them from zero, since they
+ * are copied and compared as bytes.
+ */
+#ifndef LKSI_OP_ATTR_H
+#define LKSI_OP_ATTR_H
+
+#include "op/op.h"
+
+/* reshape: the new shape; one dimension may be -1 and is inferred. */
+struct lksi_reshape_attr {
+    int rank;
+    int64_t dim[LKSI_MAX_RANK];
+};
+
+/* maxpool; maxpool_grad, which alone reads relu_mask: x was the output of a relu, whose gradient
+ * is applied too. */
+struct lksi_maxpool_attr {
+    int kernel_h, kernel_w, stride_h, stride_w;
+    int pad_top, pad_bottom, pad_left, pad_right;
+    int relu_mask;
+};
+
+/* dense: a relu behind the sum. */
+struct lksi_dense_attr {
+    int relu;
+};
+
+/* batch_mean_grad: the samples that the mean was taken over. */
+struct lksi_batch_mean_grad_attr {
+    int64_t n;
+};
+
+/* fill: the F32 tensor to make. */
+struct lksi_fill_attr {
+    float value;
+    struct lksi_desc desc;
+};
+
+#endif

@@ -1,0 +1,245 @@
+/*
+ * dense.c - the fully connected layer and its gradients for the input and the weights.
+ */
+#include <string.h>
+
+#include "contract/dense.h"
+#include "op/attr.h"
+#include "op/shape.h"
+
+LKSI_ITEM(dense, in[0], in[1], in[2], out[0])
+LKSI_ITEM(dense_data_grad, in[0], in[1], in[2], out[0])
+LKSI_ITEM(dense_weight_grad, in[0], in[1], out[0])
+
+/* ---- shapes ---- */
+
+static lks_status infer(struct lksi_call *call)
+{
+    const struct lksi_dense_attr *a = call->attr;
+    const struct lksi_desc *x = &call->in[0], *w = &call->in[1];
+    lks_status st = lksi_want(call, 0, "x", LKSI_F32, 2, 2);
+    if (st == LKS_OK)
+        st = lksi_want(call, 1, "the weight", LKSI_F32, 2, 2);
+    if (st == LKS_OK)
+        st = lksi_want_desc(call, 1, "the weight",
+                            lksi_desc_make(LKSI_F32, 2, w->dim[0], x->dim[1]));
+    if (st == LKS_OK && call->n_in > 2)
+        st = lksi_want_desc(call, 2, "the bias", lksi_desc_make(LKSI_F32, 1, w->dim[0]));
+    if (st != LKS_OK)
+        return st;
+    call->out[0] = lksi_desc_make(LKSI_F32, 2, x->dim[0], w->dim[0]);
+    LKSI_SET_DIMS(call, dense_dims,
+                  {.n = (U32)x->dim[0],
+                   .i = (U32)x->dim[1],
+                   .o = (U32)w->dim[0],
+                   .relu = a->relu != 0,
+                   .extra = call->n_in > 2});
+    return LKS_OK;
+}
+
+static lks_status infer_data(struct lksi_call *call)
+{
+    const struct lksi_desc *dy = &call->in[0], *w = &call->in[1];
+    struct lksi_desc dx;
+    lks_status st = lksi_want(call, 0, "dy", LKSI_F32, 2, 2);
+    if (st == LKS_OK)
+        st = lksi_want(call, 1, "the weight", LKSI_F32, 2, 2);
+    if (st == LKS_OK)
+        st = lksi_want_desc(call, 1, "the weight",
+                            lksi_desc_make(LKSI_F32, 2, dy->dim[1], w->dim[1]));
+    if (st != LKS_OK)
+        return st;
+    dx = lksi_desc_make(LKSI_F32, 2, dy->dim[0], w->dim[1]);
+    if (call->n_in > 2)
+        st = lksi_want_desc(call, 2, "the mask", dx);
+    if (st != LKS_OK)
+        return st;
+    call->out[0] = dx;
+    LKSI_SET_DIMS(
+        call, dense_dims,
+        {.n = (U32)dx.dim[0], .i = (U32)dx.dim[1], .o = (U32)w->dim[0], .extra = call->n_in > 2});
+    return LKS_OK;
+}
+
+static lks_status infer_weight(struct lksi_call *call)
+{
+    const struct lksi_desc *x = &call->in[0], *dy = &call->in[1];
+    lks_status st = lksi_want_leaf(call);
+    if (st == LKS_OK)
+        st = lksi_want(call, 0, "x", LKSI_F32, 2, 2);
+    if (st == LKS_OK)
+        st = lksi_want(call, 1, "dy", LKSI_F32, 2, 2);
+    if (st == LKS_OK)
+        st = lksi_want_desc(call, 1, "dy", lksi_desc_make(LKSI_F32, 2, x->dim[0], dy->dim[1]));
+    if (st != LKS_OK)
+        return st;
+    call->out[0] = lksi_desc_make(LKSI_F32, 2, dy->dim[1], x->dim[1]);
+    LKSI_SET_DIMS(
+        call, dense_dims,
+        {.n = (U32)x->dim[0], .i = (U32)x->dim[1], .o = (U32)dy->dim[1], .leaf = call->leaf});
+    return LKS_OK;
+}
+
+/* ---- gradient and fusion ---- */
+
+static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
+                       const lksi_value *out, const lksi_value *dout, const bool *need,
+                       lksi_value *din)
+{
+    const struct lksi_dense_attr *a = call->attr;
+    lksi_value dy = dout[0];
+    lks_status st = LKS_OK;
+    if (a->relu) {
+        lksi_value pair[2] = {out[0], dout[0]};
+        st = b->apply(b, "relu_grad", NULL, 2, pair, &dy);
+    }
+    if (st == LKS_OK && need[0]) {
+        lksi_value pair[2] = {dy, in[1]};
+        st = b->apply(b, "dense_data_grad", NULL, 2, pair, &din[0]);
+    }
+    if (st == LKS_OK && need[1]) {
+        lksi_value pair[2] = {in[0], dy};
+        st = b->apply(b, "dense_weight_grad", NULL, 2, pair, &din[1]);
+    }
+    if (st == LKS_OK && call->n_in > 2 && need[2])
+        st = b->apply(b, "bias_grad", NULL, 1, &dy, &din[2]);
+    return st;
+}
+
+static bool absorb(void *attr, lksi_value *in, int *n_in, const struct lksi_op *next,
+                   const void *next_attr, const lksi_value *next_in, int slot)
+{
+    struct lksi_dense_attr *a = attr;
+    (void)in;
+    (void)n_in;
+    (void)next_attr;
+    (void)next_in;
+    (void)slot;
+    if (a->relu || strcmp(next->name, "relu") != 0)
+        return false;
+    a->relu = 1;
+    return true;
+}
+
+/* The gradient of the relu before: its output becomes the mask. */
+static bool absorb_data(void *attr, lksi_value *in, int *n_in, const struct lksi_op *next,
+                        const void *next_attr, const lksi_value *next_in, int slot)
+{
+    (void)attr;
+    (void)next_attr;
+    if (*n_in != 2 || strcmp(next->name, "relu_grad") != 0 || slot != 1)
+        return false;
+    in[(*n_in)++] = next_in[0];
+    return true;
+}
+
+static double flops(const struct lksi_call *call)
+{
+    const struct dense_dims *d = (const void *)call->dims.bytes;
+    return 2.0 * d->n * d->i * d->o;
+}
+
+/* ---- harness cases ---- */
+
+static const int64_t shapes[][3] = {
+    /* n, i, o */
+    {1, 1, 1},    {1, 17, 10},  {2, 3, 5},     {3, 31, 33},     {5, 32, 12},     {6, 64, 64},
+    {7, 63, 65},  {8, 65, 31},  {11, 100, 13}, {12, 128, 32},   {13, 97, 101},   {16, 16, 16},
+    {17, 33, 24}, {31, 48, 11}, {32, 80, 25},  {33, 257, 7},    {48, 10, 96},    {65, 49, 48},
+    {100, 5, 37}, {1, 300, 70}, {64, 192, 10}, {64, 3136, 512}, {129, 1009, 521}};
+
+static bool shape_case(int index, bool long_run, int64_t *n, int64_t *i, int64_t *o)
+{
+    if (index >= (int)LKSI_COUNT(shapes) - (long_run ? 0 : 2))
+        return false;
+    *n = shapes[index][0];
+    *i = shapes[index][1];
+    *o = shapes[index][2];
+    return true;
+}
+
+static bool test_case(int index, bool long_run, struct lksi_call *call, void *attr)
+{
+    struct lksi_dense_attr *a = attr;
+    int64_t n, i, o;
+    if (!shape_case(index, long_run, &n, &i, &o))
+        return false;
+    a->relu = index % 2;
+    call->n_in = index % 3 == 0 ? 2 : 3;
+    call->in[0] = lksi_desc_make(LKSI_F32, 2, n, i);
+    call->in[1] = lksi_desc_make(LKSI_F32, 2, o, i);
+    call->in[2] = lksi_desc_make(LKSI_F32, 1, o);
+    return true;
+}
+
+static bool test_case_data(int index, bool long_run, struct lksi_call *call, void *attr)
+{
+    int64_t n, i, o;
+    (void)attr;
+    if (!shape_case(index, long_run, &n, &i, &o))
+        return false;
+    call->n_in = index % 3 == 0 ? 2 : 3;
+    call->in[0] = lksi_desc_make(LKSI_F32, 2, n, o);
+    call->in[1] = lksi_desc_make(LKSI_F32, 2, o, i);
+    call->in[2] = lksi_desc_make(LKSI_F32, 2, n, i);
+    return true;
+}
+
+static bool test_case_weight(int index, bool long_run, struct lksi_call *call, void *attr)
+{
+    static const uint32_t leaf[] = {8, 1, 2, 8, 64};
+    int64_t n, i, o;
+    (void)attr;
+    if (!shape_case(index, long_run, &n, &i, &o))
+        return false;
+    call->leaf = leaf[index % (int)LKSI_COUNT(leaf)];
+    call->n_in = 2;
+    call->in[0] = lksi_desc_make(LKSI_F32, 2, n, i);
+    call->in[1] = lksi_desc_make(LKSI_F32, 2, n, o);
+    return true;
+}
+
+static const struct lksi_op dense = {
+    .name = "dense",
+    .contract = "contract/dense.h",
+    .dims = "dense_dims",
+    .min_in = 2,
+    .max_in = 3,
+    .n_out = 1,
+    .attr_size = sizeof(struct lksi_dense_attr),
+    .infer = infer,
+    .item = dense_item_c,
+    .grad = grad,
+    .absorb = absorb,
+    .flops = flops,
+    .test_case = test_case,
+};
+
+static const struct lksi_op dense_data_grad = {
+    .name = "dense_data_grad",
+    .contract = "contract/dense.h",
+    .dims = "dense_dims",
+    .min_in = 2,
+    .max_in = 3,
+    .n_out = 1,
+    .infer = infer_data,
+    .item = dense_data_grad_item_c,
+    .absorb = absorb_data,
+    .flops = flops,
+    .test_case = test_case_data,
+};
+
+static const struct lksi_op dense_weight_grad = {
+    .name = "dense_weight_grad",
+    .contract = "contract/dense.h",
+    .dims = "dense_dims",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .infer = infer_weight,
+    .item = dense_weight_grad_item_c,
+    .flops = flops,
+    .test_case = test_case_weight,
+};
+
+const struct lksi_op *const lksi_ops_dense[] = {&dense, &dense_data_grad, &dense_weight_grad, NULL};

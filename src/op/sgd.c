@@ -1,0 +1,62 @@
+/*
+ * sgd.c - stochastic gradient descent with momentum and weight decay, in place.
+ */
+#include <string.h>
+
+#include "contract/sgd.h"
+#include "op/flat.h"
+#include "op/shape.h"
+
+LKSI_ITEM(sgd, in[0], in[1], in[2], in[3], in[4], out[0], out[1])
+
+static lks_status infer(struct lksi_call *call)
+{
+    lks_status st = lksi_want(call, 0, "the parameters", LKSI_F32, 1, LKSI_MAX_RANK);
+    if (st == LKS_OK)
+        st = lksi_want_desc(call, 1, "the gradient", call->in[0]);
+    if (st == LKS_OK)
+        st = lksi_want_desc(call, 2, "the momentum", call->in[0]);
+    if (st == LKS_OK)
+        st = lksi_want_desc(call, 3, "hyper", lksi_desc_make(LKSI_F32, 1, (int64_t)8));
+    if (st == LKS_OK)
+        st = lksi_want_desc(call, 4, "the flag", lksi_desc_make(LKSI_I32, 1, (int64_t)1));
+    if (st != LKS_OK)
+        return st;
+    call->out[0] = call->in[0];
+    call->out[1] = call->in[0];
+    LKSI_SET_DIMS(call, sgd_dims, {(U64)lksi_desc_count(&call->in[0])});
+    return LKS_OK;
+}
+
+static double flops(const struct lksi_call *call)
+{
+    return 6.0 * (double)lksi_desc_count(&call->in[0]);
+}
+
+static bool test_case(int index, bool long_run, struct lksi_call *call, void *attr)
+{
+    (void)attr;
+    if (!lksi_flat_case(index, long_run, &call->in[0]))
+        return false;
+    call->n_in = 5;
+    call->in[1] = call->in[2] = call->in[0];
+    call->in[3] = lksi_desc_make(LKSI_F32, 1, (int64_t)8);
+    call->in[4] = lksi_desc_make(LKSI_I32, 1, (int64_t)1);
+    return true;
+}
+
+static const struct lksi_op sgd = {
+    .name = "sgd",
+    .contract = "contract/sgd.h",
+    .dims = "sgd_dims",
+    .min_in = 5,
+    .max_in = 5,
+    .n_out = 2,
+    .alias = {1, 3},
+    .infer = infer,
+    .item = sgd_item_c,
+    .flops = flops,
+    .test_case = test_case,
+};
+
+const struct lksi_op *const lksi_ops_sgd[] = {&sgd, NULL};
