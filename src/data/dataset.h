@@ -1,0 +1,78 @@
+/*
+ * dataset.h - samples and labels in memory, or behind a callback, and batches gathered from them.
+ *
+ * A sample is an image [h][w][c] (NHWC), gathered as f32. Bytes go through a table of 256 values
+ * a channel, (float)((b / 255.0 - mean) / std), computed in double and rounded once (rule 1).
+ * Float samples and those of a callback are taken as they are. Labels are class numbers.
+ */
+#ifndef LKSI_DATA_DATASET_H
+#define LKSI_DATA_DATASET_H
+
+#include "base/base.h"
+#include "base/hash.h"
+
+/*
+ * Writes sample `index` (h*w*c values) and its label. Any result but LKS_OK stops the reading.
+ * Called from one thread at a time, but not always from the same one (see prefetch.h).
+ */
+typedef lks_status (*lksi_fill_fn)(void *user, size_t index, float *x, int32_t *label);
+
+/* mean and std of the values b / 255; `channels` is how many of each: 0 (mean 0, std 1), 1 (the
+ * same for every channel) or c. */
+struct lksi_normalize {
+    const double *mean, *std;
+    size_t channels;
+};
+
+/* What a data set is made of: exactly one of pixels, floats and fill. */
+struct lksi_dataset_params {
+    size_t count;          /* samples, 1 .. 2^32 - 1 */
+    uint32_t h, w, c;      /* each at least 1 */
+    uint32_t classes;      /* labels are 0 .. classes-1; 0: the largest label + 1 (not with fill) */
+    const uint8_t *pixels; /* [count][h][w][c], kept by the caller until destroy */
+    const float *floats;   /* the same */
+    lksi_fill_fn fill;     /* called for every sample of every batch */
+    void *user;            /* handed to fill */
+    const int32_t *labels; /* [count], copied; NULL with fill */
+    struct lksi_normalize normalize; /* for pixels only */
+};
+
+struct lksi_dataset {
+    size_t count, sample; /* samples; values a sample = h*w*c */
+    uint32_t h, w, c, classes;
+    const uint8_t *pixels; /* one of these three is set */
+    const float *floats;
+    lksi_fill_fn fill;
+    void *user;
+    int32_t *labels; /* NULL with fill */
+    float *table;    /* [256][c], NULL unless pixels */
+    /*
+     * Of the content: "lockstep-data-1\n", then count, h, w, c and the bytes a value (1 or 4) as
+     * little-endian u64, the samples as given, the labels as little-endian i32. The normalisation
+     * is left out: it belongs to the model. Empty with fill.
+     */
+    char sha256[LKSI_SHA256_HEX];
+    void *owned; /* freed with the data set */
+};
+
+/*
+ * Checks and makes a data set. LKS_E_ARGUMENT if a size or a pointer is wrong, LKS_E_INPUT if a
+ * label or the normalisation is, LKS_E_MEMORY. Free it with lksi_dataset_destroy.
+ */
+lks_status lksi_dataset_create(struct lksi_dataset **out, const struct lksi_dataset_params *params);
+void lksi_dataset_destroy(struct lksi_dataset **ds);
+
+/* LKS_E_INPUT unless every label is below `classes` (what the network's output has). With fill,
+ * labels are compared with the data set's own classes at every gather instead. */
+lks_status lksi_dataset_check_classes(const struct lksi_dataset *ds, uint32_t classes);
+
+/*
+ * x[i] = sample order[first + i] as f32 and labels[i] its label, for i < n. `order` NULL means
+ * 0, 1, 2, ... Indices must be below count (asserted). Fails only with fill: the callback's
+ * status, or LKS_E_INPUT if its label is out of range; x and labels are then partly written.
+ * Threads may gather from one data set at the same time unless it has a callback.
+ */
+lks_status lksi_dataset_gather(const struct lksi_dataset *ds, const uint32_t *order, size_t first,
+                               size_t n, float *x, int32_t *labels);
+
+#endif
