@@ -191,8 +191,8 @@ bool math_device_divide(struct math_device *m, const uint32_t *a, const uint32_t
 {
     size_t bytes = (size_t)n * sizeof *out;
     cl_mem mem[3] = {buffer(m, bytes, a), buffer(m, bytes, b), buffer(m, bytes, NULL)};
-    struct argument args[] = {{sizeof mem[0], &mem[0]}, {sizeof mem[1], &mem[1]},
-                              {sizeof mem[2], &mem[2]}};
+    struct argument args[] = {
+        {sizeof mem[0], &mem[0]}, {sizeof mem[1], &mem[1]}, {sizeof mem[2], &mem[2]}};
     bool ok = mem[0] != NULL && mem[1] != NULL && mem[2] != NULL &&
               launch(m, "sweep_division", args, 3, n, mem[2], bytes, out);
     for (int i = 0; i < 3; i++)
@@ -206,8 +206,10 @@ bool math_device_rows(struct math_device *m, const float *x, uint32_t columns, u
 {
     size_t bytes = 2 * (size_t)columns * sizeof *out;
     cl_mem mem[2] = {buffer(m, (size_t)columns * n * sizeof *x, x), buffer(m, bytes, NULL)};
-    struct argument args[] = {{sizeof mem[0], &mem[0]}, {sizeof columns, &columns},
-                              {sizeof n, &n}, {sizeof mem[1], &mem[1]}};
+    struct argument args[] = {{sizeof mem[0], &mem[0]},
+                              {sizeof columns, &columns},
+                              {sizeof n, &n},
+                              {sizeof mem[1], &mem[1]}};
     bool ok = mem[0] != NULL && mem[1] != NULL &&
               launch(m, "sweep_rows", args, 4, columns, mem[1], bytes, out);
     for (int i = 0; i < 2; i++)

@@ -87,8 +87,10 @@ static bool sweep(int index, struct math_worst *worst, unsigned char digest[32])
             ok = math_device_run(device, math_references[index].name, first, opt.stride, n, out);
         for (int t = 0; t < opt.threads; t++) {
             uint32_t end = (uint32_t)((uint64_t)n * (unsigned)(t + 1) / (unsigned)opt.threads);
-            shares[t] = (struct share){.index = index, .first = first + begin * opt.stride,
-                                       .n = end - begin, .out = out + begin};
+            shares[t] = (struct share){.index = index,
+                                       .first = first + begin * opt.stride,
+                                       .n = end - begin,
+                                       .out = out + begin};
             begin = end;
         }
         ok = ok && run_shares(shares, run_share);
@@ -251,27 +253,50 @@ static const char usage[] =
 static bool parse(int argc, char **argv)
 {
     static const struct option options[] = {
-        {"all", no_argument, NULL, 'a'},          {"stride", required_argument, NULL, 's'},
-        {"only", required_argument, NULL, 'o'},   {"device", optional_argument, NULL, 'd'},
-        {"soft", no_argument, NULL, 'S'},         {"threads", required_argument, NULL, 't'},
-        {"no-error", no_argument, NULL, 'n'},     {"golden", required_argument, NULL, 'g'},
-        {"div", required_argument, NULL, 'D'},    {"kernels", required_argument, NULL, 'k'},
-        {"tests", required_argument, NULL, 'T'},  {NULL, 0, NULL, 0},
+        {"all", no_argument, NULL, 'a'},         {"stride", required_argument, NULL, 's'},
+        {"only", required_argument, NULL, 'o'},  {"device", optional_argument, NULL, 'd'},
+        {"soft", no_argument, NULL, 'S'},        {"threads", required_argument, NULL, 't'},
+        {"no-error", no_argument, NULL, 'n'},    {"golden", required_argument, NULL, 'g'},
+        {"div", required_argument, NULL, 'D'},   {"kernels", required_argument, NULL, 'k'},
+        {"tests", required_argument, NULL, 'T'}, {NULL, 0, NULL, 0},
     };
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (c) {
-        case 'a': opt.all = true; break;
-        case 's': opt.stride = (uint32_t)strtoul(optarg, NULL, 0); break;
-        case 'o': opt.only = optarg; break;
-        case 'd': opt.use_device = true, opt.device = optarg; break;
-        case 'S': opt.soft = true; break;
-        case 't': opt.threads = atoi(optarg); break;
-        case 'n': opt.no_error = true; break;
-        case 'g': opt.golden = optarg; break;
-        case 'D': opt.divisions = strtoull(optarg, NULL, 0); break;
-        case 'k': opt.cl_dir = optarg; break;
-        case 'T': opt.src_dir = optarg; break;
-        default: return false;
+        case 'a':
+            opt.all = true;
+            break;
+        case 's':
+            opt.stride = (uint32_t)strtoul(optarg, NULL, 0);
+            break;
+        case 'o':
+            opt.only = optarg;
+            break;
+        case 'd':
+            opt.use_device = true, opt.device = optarg;
+            break;
+        case 'S':
+            opt.soft = true;
+            break;
+        case 't':
+            opt.threads = atoi(optarg);
+            break;
+        case 'n':
+            opt.no_error = true;
+            break;
+        case 'g':
+            opt.golden = optarg;
+            break;
+        case 'D':
+            opt.divisions = strtoull(optarg, NULL, 0);
+            break;
+        case 'k':
+            opt.cl_dir = optarg;
+            break;
+        case 'T':
+            opt.src_dir = optarg;
+            break;
+        default:
+            return false;
         }
     }
     if (opt.all)

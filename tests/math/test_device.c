@@ -34,8 +34,7 @@ static void compare_all(bool soft)
     for (int i = 0; i < MATH_COUNT; i++)
         for (size_t k = 0; k < sizeof runs / sizeof *runs; k++) {
             math_table(soft)[i].run(runs[k].first, runs[k].stride, N, want);
-            cr_assert(
-                math_device_run(d, math_base[i].name, runs[k].first, runs[k].stride, N, got));
+            cr_assert(math_device_run(d, math_base[i].name, runs[k].first, runs[k].stride, N, got));
             for (uint32_t j = 0; j < N; j++)
                 cr_assert(got[j] == want[j], "%s at pattern %08x: %08x on %s, %08x in C",
                           math_base[i].name, runs[k].first + j * runs[k].stride, got[j],

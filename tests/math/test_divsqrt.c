@@ -29,12 +29,11 @@ Test(division, exponents)
 
 Test(division, special_values)
 {
-    static const U32 special[] = {0x00000000u, 0x00000001u, 0x00000002u, 0x00000003u, 0x007ffffeu,
-                                  0x007fffffu, 0x00800000u, 0x00800001u, 0x00ffffffu, 0x01000000u,
-                                  0x33800000u, 0x3effffffu, 0x3f000000u, 0x3f7fffffu, 0x3f800000u,
-                                  0x3f800001u, 0x40000000u, 0x40400000u, 0x4b7fffffu, 0x7e800000u,
-                                  0x7f000000u, 0x7f7ffffeu, 0x7f7fffffu, 0x7f800000u, 0x7f800001u,
-                                  0x7fc00000u, 0x7fffffffu};
+    static const U32 special[] = {
+        0x00000000u, 0x00000001u, 0x00000002u, 0x00000003u, 0x007ffffeu, 0x007fffffu, 0x00800000u,
+        0x00800001u, 0x00ffffffu, 0x01000000u, 0x33800000u, 0x3effffffu, 0x3f000000u, 0x3f7fffffu,
+        0x3f800000u, 0x3f800001u, 0x40000000u, 0x40400000u, 0x4b7fffffu, 0x7e800000u, 0x7f000000u,
+        0x7f7ffffeu, 0x7f7fffffu, 0x7f800000u, 0x7f800001u, 0x7fc00000u, 0x7fffffffu};
     enum { N = sizeof special / sizeof *special };
     for (int i = 0; i < N; i++)
         for (int j = 0; j < N; j++)
@@ -85,9 +84,9 @@ Test(square_root, stride_and_squares)
 
 Test(square_root, special_values)
 {
-    static const U32 special[] = {0u, 0x80000000u, 1u, 2u, 0x007fffffu, 0x00800000u, 0x7f7fffffu,
-                                  0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffffffffu, 0x80000001u,
-                                  0x3f800000u, 0x40800000u, 0xbf800000u};
+    static const U32 special[] = {0u,          0x80000000u, 1u,          2u,          0x007fffffu,
+                                  0x00800000u, 0x7f7fffffu, 0x7f800000u, 0xff800000u, 0x7fc00000u,
+                                  0xffffffffu, 0x80000001u, 0x3f800000u, 0x40800000u, 0xbf800000u};
     for (size_t i = 0; i < sizeof special / sizeof *special; i++) {
         F32 x = lks_float(special[i]);
         cr_assert(math_canonical(lks_sqrt_soft(x)) == math_canonical(sqrtf(x)), "sqrt(%a) is %a", x,

@@ -1,4 +1,5 @@
-/* test_philox.c - known answers of Philox4x32-10, the counter layout, uniform and normal numbers. */
+/* test_philox.c - known answers of Philox4x32-10, the counter layout, uniform and normal numbers.
+ */
 #include <math.h>
 
 #include <criterion/criterion.h>

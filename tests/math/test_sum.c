@@ -46,8 +46,8 @@ static F32 row(const F32 *x, const F32 *y, int n)
     F32 pieces[MOST / 4096 + 1];
     int count = 0;
     for (int begin = 0; begin < n; begin += 4096)
-        pieces[count++] = row_piece(x + begin, y != NULL ? y + begin : NULL,
-                                    n - begin < 4096 ? n - begin : 4096);
+        pieces[count++] =
+            row_piece(x + begin, y != NULL ? y + begin : NULL, n - begin < 4096 ? n - begin : 4096);
     return count > 0 ? tree(pieces, count) : 0.0f;
 }
 
@@ -96,7 +96,7 @@ Test(sum, padding_is_harmless)
 
 Test(sum, rows)
 {
-    static const int sizes[] = {0,  1,    2,    31,   32,   33,   63,   64,   65,    1000,
+    static const int sizes[] = {0,    1,    2,    31,   32,   33,   63,   64,    65,    1000,
                                 4095, 4096, 4097, 8191, 8192, 8193, 9999, 12288, 12289, 19999};
     fill();
     for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
