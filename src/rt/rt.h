@@ -43,13 +43,15 @@ struct lksi_limits {
 lks_status lksi_dev_list(struct lksi_limits **list, size_t *count, const char **note);
 
 struct lksi_dev_params {
-    const char *select;    /* cpu | gpu | ref | PLATFORM:N | part of a name; NULL: first GPU, else CPU */
-    int threads;           /* of `ref`; 0: the number of processors */
-    bool profile;          /* record events with times */
+    const char
+        *select;  /* cpu | gpu | ref | PLATFORM:N | part of a name; NULL: first GPU, else CPU */
+    int threads;  /* of `ref`; 0: the number of processors */
+    bool profile; /* record events with times */
     bool soft_divsqrt;     /* force the contract's own division and square root */
     const char *cache_dir; /* of program binaries; NULL: the user's cache folder; "": no cache */
-    const char *kernel_dir; /* read kernels from here in place of the embedded ones; NULL: embedded */
-    void *cl_context;      /* the caller's own cl_context and cl_command_queue, or NULL */
+    const char
+        *kernel_dir;  /* read kernels from here in place of the embedded ones; NULL: embedded */
+    void *cl_context; /* the caller's own cl_context and cl_command_queue, or NULL */
     void *cl_queue;
 };
 
@@ -84,8 +86,8 @@ lks_status lksi_buf_zero(struct lksi_buf *buf);
 
 /* Uploads beside compute: a write on the second queue that starts when `after` (a mark of earlier
  * compute, or 0) is reached; launches queued after lksi_dev_use_uploads wait for it. */
-lks_status lksi_buf_upload(struct lksi_buf *buf, uint64_t offset, const void *data,
-                           uint64_t bytes, uint64_t after);
+lks_status lksi_buf_upload(struct lksi_buf *buf, uint64_t offset, const void *data, uint64_t bytes,
+                           uint64_t after);
 lks_status lksi_dev_use_uploads(struct lksi_dev *dev);
 
 /* ---- order (queue.c) ---- */
@@ -105,7 +107,7 @@ lks_status lksi_dev_flush(struct lksi_dev *dev);
  * a name that no other unit of the same program has.
  */
 struct lksi_unit {
-    const char *source;  /* embedded file name, or NULL if `text` is given */
+    const char *source; /* embedded file name, or NULL if `text` is given */
     const char *text;
     const char *defines; /* "MR=6 NV=4 RELU", blanks between; may be "" */
     const char *options; /* build options beyond the fixed ones, e.g. "-cl-nv-opt-level=1"; "" */
@@ -155,6 +157,9 @@ lks_status lksi_kernel_time(struct lksi_kernel *kernel, uint64_t *ns);
 lks_status lksi_clblast_sgemm(struct lksi_dev *dev, bool trans_a, bool trans_b, size_t m, size_t n,
                               size_t k, struct lksi_buf *a, size_t lda, struct lksi_buf *b,
                               size_t ldb, struct lksi_buf *c, size_t ldc);
+
+/* NULL if CLBlast may be asked on this device, else why not (static text). */
+const char *lksi_clblast_declines(const struct lksi_limits *limits);
 
 /* ---- threads of `ref` (ref.c) ---- */
 
