@@ -1,0 +1,207 @@
+/*
+ * real.c - the table of double-precision operators, and those without windows; see real.h.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "check/real.h"
+#include "contract/leaf.h"
+#include "op/attr.h"
+
+double lksi_real_gamma(double n, double mag)
+{
+    double nu = n * LKSI_REAL_U;
+    return nu / (1.0 - nu) * mag + n * 0x1p-150;
+}
+
+double lksi_real_leaf_depth(uint32_t n, uint32_t rows, uint32_t cols, uint32_t leaf)
+{
+    struct lks_leaf f = lks_leaf_make(n, rows, cols, leaf);
+    double chain = (double)f.join * f.step * cols;
+    return chain + ceil(log2((double)f.leaves)) + 2.0;
+}
+
+double lksi_real_row_depth(double n)
+{
+    double piece = n < 4096.0 ? n : 4096.0;
+    return ceil(piece / 32.0) + 5.0 + ceil(log2(ceil(n / 4096.0))) + 1.0;
+}
+
+static uint64_t count(const struct lksi_real_io *io)
+{
+    return (uint64_t)lksi_desc_count(&io->call->out[0]);
+}
+
+/* ---- elements ---- */
+
+static void add(const struct lksi_real_io *io)
+{
+    for (uint64_t e = 0; e < count(io); e++) {
+        double v = io->in[0][e] + io->in[1][e];
+        lksi_real_put(io, 0, e, v, lksi_real_gamma(1, fabs(v)));
+    }
+}
+
+static void copy(const struct lksi_real_io *io)
+{
+    for (uint64_t e = 0; e < count(io); e++)
+        lksi_real_put(io, 0, e, io->in[0][e], 0.0);
+}
+
+static void fill(const struct lksi_real_io *io)
+{
+    const struct lksi_fill_attr *a = io->call->attr;
+    for (uint64_t e = 0; e < count(io); e++)
+        lksi_real_put(io, 0, e, (double)a->value, 0.0);
+}
+
+static void relu(const struct lksi_real_io *io)
+{
+    for (uint64_t e = 0; e < count(io); e++)
+        lksi_real_put(io, 0, e, io->in[0][e] > 0.0 ? io->in[0][e] : 0.0, 0.0);
+}
+
+static void relu_grad(const struct lksi_real_io *io)
+{
+    for (uint64_t e = 0; e < count(io); e++)
+        lksi_real_put(io, 0, e, io->in[0][e] > 0.0 ? io->in[1][e] : 0.0, 0.0);
+}
+
+/* ---- training ---- */
+
+static void sgd(const struct lksi_real_io *io)
+{
+    const double *h = io->in[3];
+    bool held = io->in[4][0] != 0.0;
+    for (uint64_t e = 0; e < count(io); e++) {
+        double p = io->in[0][e], m = io->in[2][e];
+        double g = io->in[1][e] + h[2] * p, eg = lksi_real_gamma(1, fabs(g));
+        double m1 = h[1] * m + g, em = eg + lksi_real_gamma(1, fabs(m1) + eg);
+        double p1 = p - h[0] * m1;
+        double ep = fabs(h[0]) * em + lksi_real_gamma(1, fabs(p1) + fabs(h[0]) * em);
+        lksi_real_put(io, 0, e, held ? p : p1, held ? 0.0 : ep);
+        lksi_real_put(io, 1, e, held ? m : m1, held ? 0.0 : em);
+    }
+}
+
+static void guard(const struct lksi_real_io *io)
+{
+    uint64_t n = (uint64_t)lksi_desc_count(&io->call->in[0]);
+    double flag = io->in[3][0];
+    bool bad = !isfinite(io->in[1][0]);
+    for (uint64_t e = 0; e < n; e++)
+        bad |= !isfinite(io->in[0][e]);
+    lksi_real_put(io, 0, 0, flag == 0.0 && bad ? io->in[2][0] + 1.0 : flag, 0.0);
+}
+
+/* ---- the batch ---- */
+
+static void batch_total(const struct lksi_real_io *io, bool mean)
+{
+    int64_t n = io->call->in[0].dim[0];
+    double sum = 0.0, mag = 0.0, scale = mean ? 1.0 / (double)n : 1.0;
+    double depth = lksi_real_leaf_depth((uint32_t)n, 1, 1, io->call->leaf);
+    for (int64_t i = 0; i < n; i++) {
+        sum += io->in[0][i];
+        mag += fabs(io->in[0][i]);
+    }
+    lksi_real_put(io, 0, 0, sum * scale, lksi_real_gamma(depth + (mean ? 2 : 0), mag * scale));
+}
+
+static void batch_sum(const struct lksi_real_io *io)
+{
+    batch_total(io, false);
+}
+
+static void batch_mean(const struct lksi_real_io *io)
+{
+    batch_total(io, true);
+}
+
+static void batch_mean_grad(const struct lksi_real_io *io)
+{
+    for (uint64_t e = 0; e < count(io); e++) {
+        double v = io->in[0][0] / (double)count(io);
+        lksi_real_put(io, 0, e, v, lksi_real_gamma(2, fabs(v)));
+    }
+}
+
+/* ---- softmax ---- */
+
+/* An error of `u` units in the exponent's argument, 2 for the function and 1 for its rounding;
+ * E is the mean of that over the probabilities, the relative error of the sum. */
+static void softmax_row(const struct lksi_real_io *io, uint64_t n, uint64_t f)
+{
+    const double *x = io->in[0] + n * f;
+    uint64_t label = (uint64_t)io->in[1][n], arg = 0;
+    double sum = 0.0, sum_err = lksi_real_row_depth((double)f), low, loss, bound;
+    for (uint64_t i = 1; i < f; i++)
+        arg = x[i] > x[arg] ? i : arg;
+    for (uint64_t i = 0; i < f; i++)
+        sum += exp(x[i] - x[arg]);
+    for (uint64_t i = 0; i < f; i++)
+        sum_err += exp(x[i] - x[arg]) / sum * (x[arg] - x[i] + 3.0);
+    for (uint64_t i = 0; i < f; i++) {
+        double p = exp(x[i] - x[arg]) / sum;
+        bound = lksi_real_gamma(x[arg] - x[i] + 3.0 + sum_err + 1.0, p) + 0x1p-148;
+        lksi_real_put(io, 1, n * f + i, p, bound);
+    }
+    low = x[label] - x[arg];
+    loss = log(sum) - low;
+    bound = lksi_real_gamma(sum_err, 1.0) + lksi_real_gamma(2.0, log(sum)) +
+            lksi_real_gamma(1.0, fabs(low)) + lksi_real_gamma(1.0, fabs(loss));
+    lksi_real_put(io, 0, n, loss, bound);
+    lksi_real_put(io, 2, n, label == arg ? 1.0 : 0.0, 0.0);
+}
+
+static void softmax_cross_entropy(const struct lksi_real_io *io)
+{
+    const int64_t *dim = io->call->in[0].dim;
+    for (int64_t n = 0; n < dim[0]; n++)
+        softmax_row(io, (uint64_t)n, (uint64_t)dim[1]);
+}
+
+static void softmax_cross_entropy_grad(const struct lksi_real_io *io)
+{
+    uint64_t f = (uint64_t)io->call->in[0].dim[1];
+    for (uint64_t e = 0; e < count(io); e++) {
+        double one = io->in[1][e / f] == (double)(e % f) ? 1.0 : 0.0;
+        double v = (io->in[0][e] - one) * io->in[2][e / f];
+        lksi_real_put(io, 0, e, v, lksi_real_gamma(2, fabs(v)));
+    }
+}
+
+static const struct {
+    const char *op;
+    lksi_real_fn fn;
+} table[] = {
+    {"add", add},
+    {"batch_mean", batch_mean},
+    {"batch_mean_grad", batch_mean_grad},
+    {"batch_sum", batch_sum},
+    {"bias_grad", lksi_real_bias_grad},
+    {"conv2d", lksi_real_conv2d},
+    {"conv2d_data_grad", lksi_real_conv2d_data_grad},
+    {"conv2d_weight_grad", lksi_real_conv2d_weight_grad},
+    {"dense", lksi_real_dense},
+    {"dense_data_grad", lksi_real_dense_data_grad},
+    {"dense_weight_grad", lksi_real_dense_weight_grad},
+    {"fill", fill},
+    {"guard", guard},
+    {"maxpool", lksi_real_maxpool},
+    {"maxpool_grad", lksi_real_maxpool_grad},
+    {"relu", relu},
+    {"relu_grad", relu_grad},
+    {"reshape", copy},
+    {"sgd", sgd},
+    {"softmax_cross_entropy", softmax_cross_entropy},
+    {"softmax_cross_entropy_grad", softmax_cross_entropy_grad},
+};
+
+lksi_real_fn lksi_real_find(const char *op)
+{
+    for (size_t i = 0; i < LKSI_COUNT(table); i++)
+        if (strcmp(table[i].op, op) == 0)
+            return table[i].fn;
+    return NULL;
+}

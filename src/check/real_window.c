@@ -1,0 +1,243 @@
+/*
+ * real_window.c - convolution, dense layers, bias gradient and pooling in double precision. They
+ * scatter where the contracts gather: forward loops over every (output, tap), and gradients
+ * add along the same loops, so that no index formula is shared with cl/contract.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check/real.h"
+#include "op/attr.h"
+#include "op/conv2d.h"
+
+/* ---- sums that are scattered: values, magnitudes ---- */
+
+/* Clears output 0 and, where it is asked for, its bound, which gathers magnitudes first. */
+static void clear(const struct lksi_real_io *io)
+{
+    size_t n = (size_t)lksi_desc_count(&io->call->out[0]);
+    memset(io->out[0], 0, n * sizeof(double));
+    if (io->err != NULL)
+        memset(io->err[0], 0, n * sizeof(double));
+}
+
+static void scatter(const struct lksi_real_io *io, uint64_t e, double v)
+{
+    io->out[0][e] += v;
+    if (io->err != NULL)
+        io->err[0][e] += fabs(v);
+}
+
+/* Turns gathered magnitudes into bounds for `depth` roundings each. */
+static void bounds(const struct lksi_real_io *io, double depth)
+{
+    int64_t n = lksi_desc_count(&io->call->out[0]);
+    for (int64_t e = 0; e < n && io->err != NULL; e++)
+        io->err[0][e] = lksi_real_gamma(depth, io->err[0][e]);
+}
+
+/* x <= 0 becomes 0, which widens no bound; a mask decides exactly. */
+static void apply_relu(const struct lksi_real_io *io, const double *mask)
+{
+    int64_t n = lksi_desc_count(&io->call->out[0]);
+    for (int64_t e = 0; e < n; e++) {
+        if (mask != NULL ? mask[e] <= 0.0 : io->out[0][e] <= 0.0)
+            io->out[0][e] = 0.0;
+        if (mask != NULL && mask[e] <= 0.0 && io->err != NULL)
+            io->err[0][e] = 0.0;
+    }
+}
+
+/* ---- convolution ---- */
+
+struct conv {
+    const int64_t *x, *w, *y; /* dimensions: NHWC, KRSC, NHWC */
+    const struct lksi_conv2d_attr *a;
+};
+
+typedef void (*tap_fn)(const struct lksi_real_io *io, uint64_t x, uint64_t w, uint64_t y);
+
+/* Calls `fn` for each product x*w that goes into a y, by their flat indices. */
+static void conv_position(const struct lksi_real_io *io, const struct conv *c, const int64_t at[4],
+                          tap_fn fn)
+{
+    int64_t cg = c->w[3], first = at[3] / (c->w[0] / c->a->groups) * cg;
+    int64_t y = ((at[0] * c->y[1] + at[1]) * c->y[2] + at[2]) * c->y[3] + at[3];
+    for (int64_t r = 0; r < c->w[1]; r++) {
+        for (int64_t s = 0; s < c->w[2]; s++) {
+            int64_t h = at[1] * c->a->stride_h - c->a->pad_top + r * c->a->dilation_h;
+            int64_t w = at[2] * c->a->stride_w - c->a->pad_left + s * c->a->dilation_w;
+            if (h < 0 || h >= c->x[1] || w < 0 || w >= c->x[2])
+                continue;
+            for (int64_t i = 0; i < cg; i++)
+                fn(io, (uint64_t)(((at[0] * c->x[1] + h) * c->x[2] + w) * c->x[3] + first + i),
+                   (uint64_t)(((at[3] * c->w[1] + r) * c->w[2] + s) * cg + i), (uint64_t)y);
+        }
+    }
+}
+
+static void conv_taps(const struct lksi_real_io *io, const struct conv *c, tap_fn fn)
+{
+    int64_t at[4];
+    clear(io);
+    for (at[0] = 0; at[0] < c->y[0]; at[0]++)
+        for (at[1] = 0; at[1] < c->y[1]; at[1]++)
+            for (at[2] = 0; at[2] < c->y[2]; at[2]++)
+                for (at[3] = 0; at[3] < c->y[3]; at[3]++)
+                    conv_position(io, c, at, fn);
+}
+
+static void tap_forward(const struct lksi_real_io *io, uint64_t x, uint64_t w, uint64_t y)
+{
+    scatter(io, y, io->in[0][x] * io->in[1][w]);
+}
+
+static void tap_data(const struct lksi_real_io *io, uint64_t x, uint64_t w, uint64_t y)
+{
+    scatter(io, x, io->in[0][y] * io->in[1][w]);
+}
+
+static void tap_weight(const struct lksi_real_io *io, uint64_t x, uint64_t w, uint64_t y)
+{
+    scatter(io, w, io->in[0][x] * io->in[1][y]);
+}
+
+static void add_bias(const struct lksi_real_io *io, int64_t k)
+{
+    int64_t n = lksi_desc_count(&io->call->out[0]);
+    for (int64_t e = 0; e < n; e++)
+        scatter(io, (uint64_t)e, io->in[2][e % k]);
+}
+
+void lksi_real_conv2d(const struct lksi_real_io *io)
+{
+    const struct lksi_call *call = io->call;
+    const struct conv c = {call->in[0].dim, call->in[1].dim, call->out[0].dim, call->attr};
+    conv_taps(io, &c, tap_forward);
+    if (call->n_in > 2)
+        add_bias(io, c.y[3]);
+    bounds(io, (double)(c.w[1] * c.w[2] * c.w[3]) + 1.0);
+    if (c.a->relu)
+        apply_relu(io, NULL);
+}
+
+void lksi_real_conv2d_data_grad(const struct lksi_real_io *io)
+{
+    const struct lksi_call *call = io->call;
+    const struct lksi_conv2d_data_grad_attr *a = call->attr;
+    const struct conv c = {call->out[0].dim, call->in[1].dim, call->in[0].dim, &a->conv};
+    conv_taps(io, &c, tap_data);
+    bounds(io, (double)(c.w[1] * c.w[2] * c.w[0] / a->conv.groups));
+    if (call->n_in > 2)
+        apply_relu(io, io->in[2]);
+}
+
+void lksi_real_conv2d_weight_grad(const struct lksi_real_io *io)
+{
+    const struct lksi_call *call = io->call;
+    const struct lksi_conv2d_weight_grad_attr *a = call->attr;
+    const struct conv c = {call->in[0].dim, call->out[0].dim, call->in[1].dim, &a->conv};
+    conv_taps(io, &c, tap_weight);
+    bounds(io, lksi_real_leaf_depth((uint32_t)c.y[0], (uint32_t)c.y[1], (uint32_t)c.y[2],
+                                    call->leaf));
+}
+
+/* ---- dense ---- */
+
+typedef void (*product_fn)(const struct lksi_real_io *io, uint64_t x, uint64_t w, uint64_t y);
+
+static void dense_products(const struct lksi_real_io *io, int64_t n, int64_t i, int64_t o,
+                           product_fn fn)
+{
+    clear(io);
+    for (int64_t a = 0; a < n; a++)
+        for (int64_t b = 0; b < o; b++)
+            for (int64_t c = 0; c < i; c++)
+                fn(io, (uint64_t)(a * i + c), (uint64_t)(b * i + c), (uint64_t)(a * o + b));
+}
+
+void lksi_real_dense(const struct lksi_real_io *io)
+{
+    const struct lksi_call *call = io->call;
+    const struct lksi_dense_attr *a = call->attr;
+    const int64_t *x = call->in[0].dim, *y = call->out[0].dim;
+    dense_products(io, x[0], x[1], y[1], tap_forward);
+    if (call->n_in > 2)
+        add_bias(io, y[1]);
+    bounds(io, (double)x[1] + 1.0);
+    if (a->relu)
+        apply_relu(io, NULL);
+}
+
+void lksi_real_dense_data_grad(const struct lksi_real_io *io)
+{
+    const struct lksi_call *call = io->call;
+    const int64_t *x = call->out[0].dim, *y = call->in[0].dim;
+    dense_products(io, x[0], x[1], y[1], tap_data);
+    bounds(io, (double)y[1]);
+    if (call->n_in > 2)
+        apply_relu(io, io->in[2]);
+}
+
+void lksi_real_dense_weight_grad(const struct lksi_real_io *io)
+{
+    const struct lksi_call *call = io->call;
+    const int64_t *x = call->in[0].dim, *y = call->in[1].dim;
+    dense_products(io, x[0], x[1], y[1], tap_weight);
+    bounds(io, lksi_real_leaf_depth((uint32_t)x[0], 1, 1, call->leaf));
+}
+
+void lksi_real_bias_grad(const struct lksi_real_io *io)
+{
+    const struct lksi_desc *dy = &io->call->in[0];
+    int64_t n = lksi_desc_count(dy), k = dy->dim[dy->rank - 1];
+    bool image = dy->rank == 4;
+    clear(io);
+    for (int64_t e = 0; e < n; e++)
+        scatter(io, (uint64_t)(e % k), io->in[0][e]);
+    bounds(io, lksi_real_leaf_depth((uint32_t)dy->dim[0], image ? (uint32_t)dy->dim[1] : 1,
+                                    image ? (uint32_t)dy->dim[2] : 1, io->call->leaf));
+}
+
+/* ---- pooling ---- */
+
+/* Flat index in x of the winner of the window behind element e of y. */
+static uint64_t winner(const double *x, const int64_t *xd, const int64_t *yd,
+                       const struct lksi_maxpool_attr *a, uint64_t e)
+{
+    int64_t c = (int64_t)e % yd[3], q = (int64_t)e / yd[3];
+    int64_t ow = q % yd[2], oh = q / yd[2] % yd[1], n = q / yd[2] / yd[1];
+    int64_t best = -1;
+    for (int64_t r = 0; r < a->kernel_h; r++) {
+        for (int64_t s = 0; s < a->kernel_w; s++) {
+            int64_t h = oh * a->stride_h - a->pad_top + r, w = ow * a->stride_w - a->pad_left + s;
+            int64_t at = ((n * xd[1] + h) * xd[2] + w) * xd[3] + c;
+            if (h < 0 || h >= xd[1] || w < 0 || w >= xd[2])
+                continue;
+            if (best < 0 || x[at] > x[best])
+                best = at;
+        }
+    }
+    return (uint64_t)best;
+}
+
+void lksi_real_maxpool(const struct lksi_real_io *io)
+{
+    const struct lksi_desc *x = &io->call->in[0], *y = &io->call->out[0];
+    for (uint64_t e = 0; e < (uint64_t)lksi_desc_count(y); e++)
+        lksi_real_put(io, 0, e, io->in[0][winner(io->in[0], x->dim, y->dim, io->call->attr, e)],
+                      0.0);
+}
+
+void lksi_real_maxpool_grad(const struct lksi_real_io *io)
+{
+    const struct lksi_maxpool_attr *a = io->call->attr;
+    const struct lksi_desc *x = &io->call->in[0], *y = &io->call->in[1];
+    clear(io);
+    for (uint64_t e = 0; e < (uint64_t)lksi_desc_count(y); e++)
+        scatter(io, winner(io->in[0], x->dim, y->dim, a, e), io->in[1][e]);
+    bounds(io, (double)a->kernel_h * a->kernel_w);
+    if (a->relu_mask)
+        apply_relu(io, io->in[0]);
+}
