@@ -5,6 +5,7 @@
 
 #include "contract/dense.h"
 #include "op/attr.h"
+#include "op/dense.h"
 #include "op/shape.h"
 
 LKSI_ITEM(dense, in[0], in[1], in[2], out[0])
@@ -135,7 +136,7 @@ static bool absorb_data(void *attr, lksi_value *in, int *n_in, const struct lksi
 
 static double flops(const struct lksi_call *call)
 {
-    const struct dense_dims *d = (const void *)call->dims.bytes;
+    const struct dense_dims *d = lksi_dense_dims(call);
     return 2.0 * d->n * d->i * d->o;
 }
 
@@ -199,6 +200,21 @@ static bool test_case_weight(int index, bool long_run, struct lksi_call *call, v
     return true;
 }
 
+static const struct lksi_schedule schedules[] = {
+    {"cpu", lksi_dense_cpu_declines, lksi_dense_cpu_recipe},
+    {"clblast", lksi_dense_clblast_declines, lksi_dense_clblast_recipe},
+    {NULL, NULL, NULL}};
+
+static const struct lksi_schedule data_schedules[] = {
+    {"cpu", lksi_dense_data_grad_cpu_declines, lksi_dense_data_grad_cpu_recipe},
+    {"clblast", lksi_dense_clblast_declines, lksi_dense_data_grad_clblast_recipe},
+    {NULL, NULL, NULL}};
+
+static const struct lksi_schedule weight_schedules[] = {
+    {"cpu", lksi_dense_weight_grad_cpu_declines, lksi_dense_weight_grad_cpu_recipe},
+    {"clblast", lksi_dense_weight_grad_clblast_declines, lksi_dense_weight_grad_clblast_recipe},
+    {NULL, NULL, NULL}};
+
 static const struct lksi_op dense = {
     .name = "dense",
     .contract = "contract/dense.h",
@@ -209,6 +225,9 @@ static const struct lksi_op dense = {
     .attr_size = sizeof(struct lksi_dense_attr),
     .infer = infer,
     .item = dense_item_c,
+    .ref_parts = lksi_dense_ref_parts,
+    .ref = lksi_dense_ref,
+    .schedules = schedules,
     .grad = grad,
     .absorb = absorb,
     .flops = flops,
@@ -224,6 +243,9 @@ static const struct lksi_op dense_data_grad = {
     .n_out = 1,
     .infer = infer_data,
     .item = dense_data_grad_item_c,
+    .ref_parts = lksi_dense_data_grad_ref_parts,
+    .ref = lksi_dense_data_grad_ref,
+    .schedules = data_schedules,
     .absorb = absorb_data,
     .flops = flops,
     .test_case = test_case_data,
@@ -238,6 +260,9 @@ static const struct lksi_op dense_weight_grad = {
     .n_out = 1,
     .infer = infer_weight,
     .item = dense_weight_grad_item_c,
+    .ref_parts = lksi_dense_weight_grad_ref_parts,
+    .ref = lksi_dense_weight_grad_ref,
+    .schedules = weight_schedules,
     .flops = flops,
     .test_case = test_case_weight,
 };

@@ -1,0 +1,246 @@
+/*
+ * dense_cpu.cl - schedules `cpu` of dense, dense_data_grad and dense_weight_grad: one work-item
+ * keeps a tile of MR rows x NV vectors in registers and runs whole chains. No local memory, no
+ * barriers, groups of one.
+ *
+ *   pack         rows of a matrix into panels [panel][k][16 * NV], zeros beyond the last row
+ *   product      c = a b over panels of b. TRANS: the tile is stored transposed
+ *   weight_grad  leaves chained in registers, the tree over them in private memory
+ *
+ * Macros: MR, NV tile; TRANS, BIAS, RELU, MASK say what `product` does.
+ */
+#include "contract/dense.h"
+#include "contract/num.h"
+
+#ifndef MR
+#define MR 6
+#endif
+#ifndef NV
+#define NV 4
+#endif
+#define WIDTH  (16 * NV)
+#define ALONE  __attribute__((reqd_work_group_size(1, 1, 1)))
+#define UNROLL _Pragma("unroll")
+
+#ifdef PACK
+/* Work-item (k block of 64, panel). */
+__kernel ALONE void LKS_KERNEL(pack)(__global const F32 *restrict m, __global F32 *restrict out,
+                                     U32 rows, U32 k)
+{
+    U32 panel = get_global_id(1), k0 = get_global_id(0) * 64u;
+    U32 k1 = k0 + 64u < k ? k0 + 64u : k;
+    U32 live = rows - panel * WIDTH < WIDTH ? rows - panel * WIDTH : WIDTH;
+    __global const F32 *src = m + (U64)panel * WIDTH * k;
+    __global F32 *dst = out + (U64)panel * WIDTH * k;
+    for (U32 i = k0; i < k1; i++) {
+        __global F32 *d = dst + (U64)i * WIDTH;
+        for (U32 j = 0u; j < live; j++)
+            d[j] = src[(U64)j * k + i];
+        for (U32 j = live; j < WIDTH; j++)
+            d[j] = 0.0f;
+    }
+}
+#endif
+
+#ifdef PRODUCT
+static float16 LKS_FN(finish)(float16 v, float16 bias)
+{
+#ifdef BIAS
+    v = v + bias;
+#endif
+    v = v + 0.0f;
+#ifdef RELU
+    v = v <= 0.0f ? (float16)(0.0f) : v;
+#endif
+    return v;
+}
+
+/* Lanes [skip, 16) of v to p[skip ..], of which the first `live` - `skip` exist. */
+static void LKS_FN(store)(float16 v, __global F32 *p, I32 skip, I32 live)
+{
+    if (skip <= 0 && live >= 16) {
+        vstore16(v, 0, p);
+    } else {
+        F32 t[16];
+        vstore16(v, 0, t);
+        for (I32 j = skip > 0 ? skip : 0; j < 16 && j < live; j++)
+            p[j] = t[j];
+    }
+}
+
+/*
+ * Work-item (row tile, panel). c[m][n] = sum_k a[m*k + ..] b[..][n], rows of a broadcast.
+ * TRANS: b is packed, c is stored as c[n*m + ..] and bias belongs to the rows.
+ * PACKED: b is packed, bias belongs to the columns.
+ * Else b[k][n] is read in place; vectors over the border move back into the matrix.
+ */
+__kernel ALONE void LKS_KERNEL(product)(__global const F32 *restrict a,
+                                        __global const F32 *restrict b,
+                                        __global const F32 *restrict extra,
+                                        __global F32 *restrict c, U32 m, U32 n, U32 k)
+{
+    U32 m0 = get_global_id(0) * MR, n0 = get_global_id(1) * WIDTH;
+    __global const F32 *row[MR];
+    float16 acc[MR][NV];
+#if defined(TRANS) || defined(PACKED)
+    __global const F32 *p = b + (U64)n0 * k;
+#else
+    U32 col[NV];
+    UNROLL for (int j = 0; j < NV; j++)
+        col[j] = n0 + 16u * j + 16u <= n ? n0 + 16u * j : n - 16u;
+#endif
+    UNROLL for (int i = 0; i < MR; i++) {
+        row[i] = a + (U64)(m0 + i < m ? m0 + i : m - 1u) * k;
+        UNROLL for (int j = 0; j < NV; j++)
+            acc[i][j] = (float16)(0.0f);
+    }
+    for (U32 t = 0u; t < k; t++) {
+        float16 v[NV];
+#if defined(TRANS) || defined(PACKED)
+        UNROLL for (int j = 0; j < NV; j++)
+            v[j] = vload16(j, p);
+        p += WIDTH;
+#else
+        UNROLL for (int j = 0; j < NV; j++)
+            v[j] = vload16(0, b + (U64)t * n + col[j]);
+#endif
+        UNROLL for (int i = 0; i < MR; i++) {
+            float16 s = (float16)(row[i][t]);
+            UNROLL for (int j = 0; j < NV; j++)
+                acc[i][j] = fma(s, v[j], acc[i][j]);
+        }
+    }
+#ifdef TRANS
+    {
+        F32 tile[MR][WIDTH];
+        U32 live_m = m - m0 < MR ? m - m0 : MR, live_n = n - n0 < WIDTH ? n - n0 : WIDTH;
+        UNROLL for (int i = 0; i < MR; i++) {
+#ifdef BIAS
+            float16 bias = (float16)(extra[m0 + i < m ? m0 + i : m - 1u]);
+#else
+            float16 bias = (float16)(0.0f);
+#endif
+            UNROLL for (int j = 0; j < NV; j++)
+                vstore16(LKS_FN(finish)(acc[i][j], bias), j, tile[i]);
+        }
+        for (U32 j = 0u; j < live_n; j++)
+            for (U32 i = 0u; i < live_m; i++)
+                c[(U64)(n0 + j) * m + m0 + i] = tile[i][j];
+    }
+#else
+    UNROLL for (int j = 0; j < NV; j++) {
+        I32 at = (I32)(n0 + 16u * j), live = (I32)n - at, skip = 0;
+#ifdef PACKED
+        U32 from = n0 + 16u * j;
+#else
+        U32 from = col[j]; /* lanes before `at` belong to another vector */
+        skip = live >= 16 ? 0 : at - (I32)from;
+        live = live > 0 ? live + skip : 0;
+#endif
+        float16 bias = (float16)(0.0f);
+#ifdef BIAS
+        if (live >= 16) {
+            bias = vload16(0, extra + from);
+        } else {
+            F32 t[16];
+            for (I32 l = 0; l < 16; l++)
+                t[l] = l < live ? extra[from + l] : 0.0f;
+            bias = vload16(0, t);
+        }
+#endif
+        if (live > 0) {
+            UNROLL for (int i = 0; i < MR; i++) {
+                if (m0 + i < m) {
+                    U64 o = (U64)(m0 + i) * n + from;
+                    float16 v = LKS_FN(finish)(acc[i][j], bias);
+#ifdef MASK
+                    float16 y = vload16(0, extra + o);
+                    v = y <= 0.0f ? (float16)(0.0f) : v;
+#endif
+                    LKS_FN(store)(v, c + o, skip, live);
+                }
+            }
+        }
+    }
+#endif
+}
+#endif
+
+#ifdef WEIGHT
+/* The tree keeps one partial tile a level; levels are filled like the bits of a counter. */
+#define LEVELS 32
+
+/*
+ * Work-item (rows of a block of `rows`, panel of columns): dw[o][i] for its rows o, MR at a time.
+ * Needs i >= 16; vectors over the border move back, and their first lanes are not stored.
+ */
+__kernel ALONE void LKS_KERNEL(weight_grad)(__global const F32 *restrict x,
+                                            __global const F32 *restrict dy,
+                                            __global F32 *restrict dw, U32 n, U32 width, U32 height,
+                                            U32 join, U32 rows)
+{
+    U32 o0 = get_global_id(0) * rows, i0 = get_global_id(1) * WIDTH;
+    U32 o1 = o0 + rows < height ? o0 + rows : height;
+    float16 part[LEVELS][MR][NV];
+    U32 col[NV];
+    UNROLL for (int j = 0; j < NV; j++)
+        col[j] = i0 + 16u * j + 16u <= width ? i0 + 16u * j : width - 16u;
+    for (U32 o = o0; o < o1; o += MR) {
+        U32 at[MR], count = 0u, level = 0u;
+        float16 acc[MR][NV];
+        UNROLL for (int r = 0; r < MR; r++)
+            at[r] = o + r < height ? o + r : height - 1u;
+        for (U32 s0 = 0u; s0 < n; s0 += join) {
+            U32 s1 = n - s0 < join ? n : s0 + join;
+            UNROLL for (int r = 0; r < MR; r++)
+                UNROLL for (int j = 0; j < NV; j++)
+                    acc[r][j] = (float16)(0.0f);
+            for (U32 s = s0; s < s1; s++) {
+                __global const F32 *xs = x + (U64)s * width, *ds = dy + (U64)s * height;
+                float16 v[NV];
+                UNROLL for (int j = 0; j < NV; j++)
+                    v[j] = vload16(0, xs + col[j]);
+                UNROLL for (int r = 0; r < MR; r++) {
+                    float16 d = (float16)(ds[at[r]]);
+                    UNROLL for (int j = 0; j < NV; j++)
+                        acc[r][j] = fma(v[j], d, acc[r][j]);
+                }
+            }
+            level = 0u;
+            for (U32 bits = count; (bits & 1u) != 0u; bits >>= 1, level++)
+                UNROLL for (int r = 0; r < MR; r++)
+                    UNROLL for (int j = 0; j < NV; j++)
+                        acc[r][j] = part[level][r][j] + acc[r][j];
+            count++;
+            UNROLL for (int r = 0; r < MR; r++)
+                UNROLL for (int j = 0; j < NV; j++)
+                    part[level][r][j] = acc[r][j];
+        }
+        /* The last leaf sits in acc at `level`, the lowest set bit of count: join what is above. */
+        for (U32 bits = count >> (level + 1u); bits != 0u; bits >>= 1) {
+            level++;
+            if ((bits & 1u) != 0u)
+                UNROLL for (int r = 0; r < MR; r++)
+                    UNROLL for (int j = 0; j < NV; j++)
+                        acc[r][j] = part[level][r][j] + acc[r][j];
+        }
+        UNROLL for (int r = 0; r < MR; r++) {
+            if (o + r < height) {
+                UNROLL for (int j = 0; j < NV; j++) {
+                    U32 want = i0 + 16u * j;
+                    __global F32 *out = dw + (U64)(o + r) * width;
+                    float16 v = acc[r][j] + 0.0f;
+                    if (want == col[j]) {
+                        vstore16(v, 0, out + want);
+                    } else if (want < width) {
+                        F32 t[16];
+                        vstore16(v, 0, t);
+                        for (U32 l = want; l < width; l++)
+                            out[l] = t[l - col[j]];
+                    }
+                }
+            }
+        }
+    }
+}
+#endif
