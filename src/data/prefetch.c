@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fenv.h"
 #include "data/prefetch.h"
 
 struct slot {
@@ -49,6 +50,8 @@ static void fill_slot(struct lksi_prefetch *p, struct slot *s, const uint32_t *o
 static void *work(void *argument)
 {
     struct lksi_prefetch *p = argument;
+    struct lksi_fenv unused;
+    lksi_fenv_enter(&unused);
     pthread_mutex_lock(&p->lock);
     while (!p->quit) {
         if (p->produced == p->batches || p->produced == p->consumed + 2) {
