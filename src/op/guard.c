@@ -42,6 +42,18 @@ static bool test_case(int index, bool long_run, struct lksi_call *call, void *at
     return true;
 }
 
+/* Now and then a gradient or a loss that is not finite, and a flag that is raised already. */
+static uint32_t test_input(const struct lksi_call *call, int index, uint32_t bits)
+{
+    static const uint32_t bad[] = {0x7f800000u, 0xff800000u, 0x7fc00000u, 0xffc00001u};
+    (void)call;
+    if (index == 3)
+        return bits % 3u == 0u ? 7u : 0u;
+    if (index == 0 && bits % 1024u < 4u)
+        return bad[bits % 4u];
+    return index == 1 && bits % 8u == 0u ? bad[bits / 8u % 4u] : bits;
+}
+
 static const struct lksi_op guard = {
     .name = "guard",
     .contract = "contract/guard.h",
@@ -54,6 +66,7 @@ static const struct lksi_op guard = {
     .item = guard_item_c,
     .flops = flops,
     .test_case = test_case,
+    .test_input = test_input,
 };
 
 const struct lksi_op *const lksi_ops_guard[] = {&guard, NULL};

@@ -45,6 +45,13 @@ static bool test_case(int index, bool long_run, struct lksi_call *call, void *at
     return true;
 }
 
+/* The flag is raised in every other draw. */
+static uint32_t test_input(const struct lksi_call *call, int index, uint32_t bits)
+{
+    (void)call;
+    return index == 4 ? bits & 1u : bits;
+}
+
 static const struct lksi_op sgd = {
     .name = "sgd",
     .contract = "contract/sgd.h",
@@ -57,6 +64,7 @@ static const struct lksi_op sgd = {
     .item = sgd_item_c,
     .flops = flops,
     .test_case = test_case,
+    .test_input = test_input,
 };
 
 const struct lksi_op *const lksi_ops_sgd[] = {&sgd, NULL};
