@@ -1,0 +1,91 @@
+/*
+ * feed.c - batches on their way to the device: while one step computes, the next batch is gathered
+ * and uploaded.
+ */
+#include <stdlib.h>
+
+#include "train/train.h"
+
+#define PIECE 4096 /* bytes; every part starts at a multiple */
+
+static uint64_t pad(uint64_t bytes)
+{
+    return (bytes + PIECE - 1) / PIECE * PIECE;
+}
+
+static lks_status create_feed(struct lks_trainer *t, struct lksi_feed *f)
+{
+    uint64_t batch = t->params.batch, x_bytes = batch * t->sample * sizeof(float);
+    uint64_t hyper = 0, step = PIECE, label = 2 * PIECE, x = label + pad(batch * sizeof(int32_t));
+    lks_status st = LKS_OK;
+    f->host = lksi_alloc_aligned((size_t)(x + x_bytes));
+    if (f->host == NULL)
+        return LKS_E_MEMORY;
+    f->hyper = (float *)(void *)(f->host + hyper);
+    f->step = (int32_t *)(void *)(f->host + step);
+    f->label = (int32_t *)(void *)(f->host + label);
+    f->x = (float *)(void *)(f->host + x);
+    f->x_offset = x;
+    LKSI_TRY(lksi_buf_create(&f->buf, t->dev, x + pad(x_bytes)));
+    LKSI_TRY(lksi_buf_part(&f->hyper_buf, f->buf, hyper, PIECE));
+    LKSI_TRY(lksi_buf_part(&f->step_buf, f->buf, step, PIECE));
+    LKSI_TRY(lksi_buf_part(&f->label_buf, f->buf, label, pad(batch * sizeof(int32_t))));
+    LKSI_TRY(lksi_buf_part(&f->x_buf, f->buf, x, pad(x_bytes)));
+fail:
+    return st;
+}
+
+lks_status lksi_feeds_create(struct lks_trainer *t)
+{
+    for (size_t i = 0; i < LKSI_FEEDS; i++) {
+        lks_status st = create_feed(t, &t->feed[i]);
+        if (st != LKS_OK)
+            return st;
+    }
+    return LKS_OK;
+}
+
+void lksi_feeds_destroy(struct lks_trainer *t)
+{
+    for (size_t i = 0; i < LKSI_FEEDS; i++) {
+        struct lksi_feed *f = &t->feed[i];
+        lksi_buf_destroy(&f->hyper_buf);
+        lksi_buf_destroy(&f->step_buf);
+        lksi_buf_destroy(&f->label_buf);
+        lksi_buf_destroy(&f->x_buf);
+        lksi_buf_destroy(&f->buf);
+        free(f->host);
+        f->host = NULL;
+    }
+}
+
+lks_status lksi_feed_next(struct lks_trainer *t, struct lksi_feed **feed)
+{
+    struct lksi_feed *f = &t->feed[t->next_feed];
+    if (f->mark != 0) {
+        lks_status st = lksi_dev_wait(t->dev, f->mark);
+        if (st != LKS_OK)
+            return st;
+        f->mark = 0;
+    }
+    t->next_feed = (t->next_feed + 1) % LKSI_FEEDS;
+    *feed = f;
+    return LKS_OK;
+}
+
+lks_status lksi_feed_run(struct lks_trainer *t, struct lksi_feed *f, struct lksi_step_plan *p)
+{
+    uint64_t bytes = f->x_offset + (uint64_t)p->batch * t->sample * sizeof(float);
+    lks_status st = LKS_OK;
+    LKSI_TRY(lksi_buf_upload(f->buf, 0, f->host, bytes, 0));
+    LKSI_TRY(lksi_dev_use_uploads(t->dev));
+    LKSI_TRY(lksi_plan_set_input(p->plan, p->x, f->x_buf));
+    LKSI_TRY(lksi_plan_set_input(p->plan, p->label, f->label_buf));
+    LKSI_TRY(lksi_plan_set_input(p->plan, p->step, f->step_buf));
+    LKSI_TRY(lksi_plan_set_input(p->plan, p->hyper, f->hyper_buf));
+    LKSI_TRY(lksi_plan_run(p->plan));
+    LKSI_TRY(lksi_dev_mark(t->dev, &f->mark));
+    LKSI_TRY(lksi_dev_flush(t->dev));
+fail:
+    return st;
+}

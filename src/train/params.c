@@ -1,0 +1,62 @@
+/*
+ * params.c - where parameters lie in the arena, and their first values.
+ *
+ * Uniform: w = fma(2, u, -1) * limit with u of Philox element e (exact but for the product);
+ * normal: w = n * deviation. limit and deviation are computed in double and rounded once. Seed:
+ * the run's; stream "init:NAME"; step 0; e counts the canonical layout.
+ */
+#include <math.h>
+#include <stdlib.h>
+
+#include "contract/philox.h"
+#include "train/train.h"
+
+lks_status lksi_params_lay_out(struct lks_trainer *t)
+{
+    const struct lks_graph *g = t->model;
+    t->offset = lksi_alloc(g->n_param, sizeof *t->offset);
+    if (t->offset == NULL)
+        return LKS_E_MEMORY;
+    t->arena = 0;
+    for (size_t i = 0; i < g->n_param; i++) {
+        int64_t n = lksi_desc_count(&g->value[g->param[i].value].desc);
+        t->offset[i] = t->arena;
+        t->arena += (n + LKSI_ARENA_ALIGN - 1) / LKSI_ARENA_ALIGN * LKSI_ARENA_ALIGN;
+    }
+    return LKS_OK;
+}
+
+static void fill(const struct lksi_param *p, uint64_t seed, uint32_t stream, float *w, int64_t n)
+{
+    float limit = (float)sqrt(6.0 / (double)(p->fan_in + p->fan_out));
+    float deviation = (float)sqrt(2.0 / (double)p->fan_in);
+    if (p->is_bias || p->init == LKS_INIT_ZERO)
+        return;
+    for (int64_t e = 0; e < n; e++)
+        w[e] = p->init == LKS_INIT_HE_NORMAL
+                   ? lks_random_normal(seed, stream, 0, (U64)e) * deviation
+                   : lks_fma(2.0f, lks_random_uniform(seed, stream, 0, (U64)e), -1.0f) * limit;
+}
+
+lks_status lksi_params_init(struct lks_trainer *t)
+{
+    const struct lks_graph *g = t->model;
+    for (size_t i = 0; i < g->n_param; i++) {
+        const struct lksi_param *p = &g->param[i];
+        int64_t n = lksi_desc_count(&g->value[p->value].desc);
+        uint32_t stream;
+        float *w;
+        lks_status st = lksi_streams_add(&t->streams, "init", p->name, &stream);
+        if (st != LKS_OK)
+            return st;
+        w = lksi_alloc((size_t)n, sizeof *w);
+        if (w == NULL)
+            return LKS_E_MEMORY;
+        fill(p, t->params.seed, stream, w, n);
+        st = lks_trainer_set(t, p->name, w, (size_t)n);
+        free(w);
+        if (st != LKS_OK)
+            return st;
+    }
+    return LKS_OK;
+}

@@ -1,0 +1,63 @@
+/*
+ * plans.c - one plan a batch size and kind; they share states and memory through the store.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "train/train.h"
+
+/* The largest smaller batch whose step fits the device, or 0. */
+static uint32_t batch_that_fits(struct lks_trainer *t, uint32_t batch, bool training)
+{
+    while ((batch /= 2) > 0) {
+        struct lksi_step_plan ids;
+        struct lks_graph *g = NULL;
+        struct lksi_memory memory;
+        if (lksi_step_graph(&g, t, batch, training, &ids) == LKS_OK &&
+            lksi_plan_measure(&memory, &g, t->store) == LKS_OK)
+            return batch;
+        lks_graph_destroy(&g);
+    }
+    return 0;
+}
+
+static lks_status out_of_memory(struct lks_trainer *t, uint32_t batch, bool training)
+{
+    char why[1024];
+    strncpy(why, lks_error_message(), sizeof why - 1);
+    why[sizeof why - 1] = '\0';
+    uint32_t fits = batch_that_fits(t, batch, training);
+    if (fits == 0)
+        return lksi_fail(LKS_E_MEMORY, "%s", why);
+    return lksi_fail(LKS_E_MEMORY, "%s; batch %u would fit", why, fits);
+}
+
+lks_status lksi_step_plan_get(struct lks_trainer *t, uint32_t batch, bool training,
+                              struct lksi_step_plan **plan)
+{
+    struct lksi_step_plan made = {0};
+    struct lks_graph *g = NULL;
+    struct lksi_plan_params params = {
+        .store = t->store,
+        .plain = t->params.plain,
+        .progress = {t->params.on_build, t->params.user},
+    };
+    lks_status st;
+    for (size_t i = 0; i < t->n_plan; i++)
+        if (t->plan[i].batch == batch && t->plan[i].training == training) {
+            *plan = &t->plan[i];
+            return LKS_OK;
+        }
+    if (!lksi_grow(&t->plan, &t->cap_plan, t->n_plan + 1, sizeof *t->plan))
+        return LKS_E_MEMORY;
+    st = lksi_step_graph(&g, t, batch, training, &made);
+    if (st == LKS_OK)
+        st = lksi_plan_create(&made.plan, &g, &params);
+    if (st == LKS_E_MEMORY)
+        return out_of_memory(t, batch, training);
+    if (st != LKS_OK)
+        return st;
+    t->plan[t->n_plan] = made;
+    *plan = &t->plan[t->n_plan++];
+    return LKS_OK;
+}

@@ -1,0 +1,104 @@
+/*
+ * train.h - the trainer behind lks_trainer, shared by the files of src/train.
+ */
+#ifndef LKSI_TRAIN_H
+#define LKSI_TRAIN_H
+
+#include <lockstep/trainer.h>
+
+#include "base/stream.h"
+#include "data/dataset.h"
+#include "plan/plan.h"
+
+#define LKSI_RING  256 /* steps whose loss and hits the device keeps */
+#define LKSI_FEEDS 3   /* batches in flight */
+
+/* Parameters lie in one flat arena, so that the update is one launch; starts are multiples of
+ * this many elements (4096 bytes, the largest alignment that a device asks for). */
+#define LKSI_ARENA_ALIGN 1024
+
+struct lks_dataset {
+    struct lksi_dataset *data;
+};
+
+/* The inputs of one step, on the host and on the device, uploaded in one piece. */
+struct lksi_feed {
+    unsigned char *host;
+    struct lksi_buf *buf, *hyper_buf, *step_buf, *label_buf, *x_buf; /* parts of buf */
+    float *hyper, *x; /* into host */
+    int32_t *step, *label;
+    uint64_t x_offset;
+    uint64_t mark; /* behind the last step that read it; 0: none */
+};
+
+/* A plan for one batch size, training or evaluation, and the values to talk to it. */
+struct lksi_step_plan {
+    uint32_t batch;
+    bool training;
+    struct lksi_plan *plan;
+    lksi_value x, label, hyper, step, prob;
+};
+
+struct lks_trainer {
+    struct lks_trainer_params params; /* defaults filled in */
+    struct lksi_dev *dev;
+    struct lks_graph *model;
+    struct lksi_streams streams;
+    char graph_sha256[LKSI_SHA256_HEX];
+    int64_t *offset; /* of each parameter in the arena */
+    int64_t arena;   /* elements of the arena */
+    struct lksi_store *store;
+    struct lksi_step_plan *plan;
+    size_t n_plan, cap_plan;
+    struct lksi_feed feed[LKSI_FEEDS];
+    size_t next_feed;
+    size_t sample; /* floats a sample */
+    int64_t classes;
+
+    uint64_t step; /* done in the training */
+    double epoch_loss, epoch_hits, epoch_samples; /* sums over the running epoch */
+
+    struct lks_step_info pending[LKSI_RING]; /* queued, not yet reported */
+    size_t n_pending;
+};
+
+/* Where a step stands in the training. */
+struct lksi_position {
+    uint32_t epoch, samples;
+    size_t first; /* place in the epoch's order */
+    uint64_t steps_per_epoch, total;
+};
+lks_status lksi_position_of(const struct lks_trainer *t, const lks_dataset *train, uint64_t step,
+                            struct lksi_position *p);
+
+/* params.c */
+lks_status lksi_params_lay_out(struct lks_trainer *t);
+lks_status lksi_params_init(struct lks_trainer *t);
+
+/* step_graph.c: the model at a batch size with gradients, guard, update and record (training), or
+ * with record alone. */
+lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t, uint32_t batch,
+                           bool training, struct lksi_step_plan *ids);
+
+/* plans.c: the plan for a batch size, made at its first use. The pointer is valid until the next
+ * call. */
+lks_status lksi_step_plan_get(struct lks_trainer *t, uint32_t batch, bool training,
+                              struct lksi_step_plan **plan);
+
+/* feed.c */
+lks_status lksi_feeds_create(struct lks_trainer *t);
+void lksi_feeds_destroy(struct lks_trainer *t);
+/* The next free feed; waits until the device is done with it. */
+lks_status lksi_feed_next(struct lks_trainer *t, struct lksi_feed **feed);
+/* Uploads the feed's first `samples` samples and queues the plan on it. */
+lks_status lksi_feed_run(struct lks_trainer *t, struct lksi_feed *feed,
+                         struct lksi_step_plan *plan);
+
+/* nonfinite.c: repeats a step operator by operator and returns LKS_E_NONFINITE with the place. */
+lks_status lksi_explain_nonfinite(struct lks_trainer *t, const lks_dataset *train, uint64_t step);
+
+/* fit.c: gathers the batch of a step into a feed. */
+lks_status lksi_gather_step(struct lks_trainer *t, const lks_dataset *train, uint64_t step,
+                            struct lksi_feed *feed, struct lksi_position *p);
+
+#endif
