@@ -295,6 +295,7 @@ static lks_status build(struct lksi_plan *p, const struct lksi_plan_params *para
     while (st == LKS_OK && !settled) {
         close_stages(p);
         LKSI_TRY(choose_stages(p, params->plain ? "plain" : NULL, struck));
+        LKSI_TRY(lay_out(p)); /* what does not fit is not built */
         LKSI_TRY(lksi_stages_build(&p->program, p->dev, p->stage, p->n_stage, params->progress));
         settled = true;
         if (!params->no_admission && !lksi_dev_is_ref(p->dev))
@@ -321,10 +322,10 @@ static bool allocate_arrays(struct lksi_plan *p)
            p->value_buf != NULL && p->value_owned != NULL;
 }
 
-lks_status lksi_plan_create(struct lksi_plan **plan, struct lks_graph **graph,
-                            const struct lksi_plan_params *params)
+/* An empty plan that owns *graph. */
+static lks_status begin(struct lksi_plan **plan, struct lks_graph **graph,
+                        struct lksi_store *store)
 {
-    lks_status st = LKS_OK;
     struct lksi_plan *p = lksi_alloc(1, sizeof *p);
     if (p == NULL) {
         lks_graph_destroy(graph);
@@ -332,20 +333,49 @@ lks_status lksi_plan_create(struct lksi_plan **plan, struct lks_graph **graph,
     }
     p->graph = *graph;
     *graph = NULL;
-    p->store = params->store;
-    p->dev = lksi_store_dev(params->store);
+    p->store = store;
+    p->dev = lksi_store_dev(store);
     if (!allocate_arrays(p)) {
-        st = LKS_E_MEMORY;
-        goto fail;
+        lksi_plan_destroy(&p);
+        return LKS_E_MEMORY;
     }
+    *plan = p;
+    return LKS_OK;
+}
+
+lks_status lksi_plan_create(struct lksi_plan **plan, struct lks_graph **graph,
+                            const struct lksi_plan_params *params)
+{
+    struct lksi_plan *p = NULL;
+    lks_status st = begin(&p, graph, params->store);
+    if (st != LKS_OK)
+        return st;
     LKSI_TRY(build(p, params));
-    LKSI_TRY(lay_out(p));
     LKSI_TRY(allocate(p));
     for (size_t s = 0; s < p->n_stage; s++)
         LKSI_TRY(bind_stage(p, s));
     *plan = p;
     return LKS_OK;
 fail:
+    lksi_plan_destroy(&p);
+    return st;
+}
+
+lks_status lksi_plan_measure(struct lksi_memory *memory, struct lks_graph **graph,
+                             struct lksi_store *store)
+{
+    struct struck_list *struck = NULL;
+    struct lksi_plan *p = NULL;
+    lks_status st = begin(&p, graph, store);
+    if (st != LKS_OK)
+        return st;
+    struck = lksi_alloc(1, sizeof *struck);
+    st = struck != NULL ? choose_stages(p, NULL, struck) : LKS_E_MEMORY;
+    if (st == LKS_OK)
+        st = lay_out(p);
+    if (st == LKS_OK)
+        *memory = p->memory;
+    free(struck);
     lksi_plan_destroy(&p);
     return st;
 }

@@ -60,6 +60,10 @@ struct lksi_plan_params {
 /* Takes over *graph and sets it to NULL, on failure too. */
 lks_status lksi_plan_create(struct lksi_plan **plan, struct lks_graph **graph,
                             const struct lksi_plan_params *params);
+/* The memory that a plan of *graph would take; allocates and builds nothing. Takes over *graph.
+ * LKS_E_MEMORY if it does not fit the device. */
+lks_status lksi_plan_measure(struct lksi_memory *memory, struct lks_graph **graph,
+                             struct lksi_store *store);
 void lksi_plan_destroy(struct lksi_plan **plan);
 const struct lks_graph *lksi_plan_graph(const struct lksi_plan *plan);
 const struct lksi_memory *lksi_plan_memory(const struct lksi_plan *plan);

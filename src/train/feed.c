@@ -73,7 +73,7 @@ lks_status lksi_feed_next(struct lks_trainer *t, struct lksi_feed **feed)
     return LKS_OK;
 }
 
-lks_status lksi_feed_run(struct lks_trainer *t, struct lksi_feed *f, struct lksi_step_plan *p)
+lks_status lksi_feed_bind(struct lks_trainer *t, struct lksi_feed *f, struct lksi_step_plan *p)
 {
     uint64_t bytes = f->x_offset + (uint64_t)p->batch * t->sample * sizeof(float);
     lks_status st = LKS_OK;
@@ -83,6 +83,14 @@ lks_status lksi_feed_run(struct lks_trainer *t, struct lksi_feed *f, struct lksi
     LKSI_TRY(lksi_plan_set_input(p->plan, p->label, f->label_buf));
     LKSI_TRY(lksi_plan_set_input(p->plan, p->step, f->step_buf));
     LKSI_TRY(lksi_plan_set_input(p->plan, p->hyper, f->hyper_buf));
+fail:
+    return st;
+}
+
+lks_status lksi_feed_run(struct lks_trainer *t, struct lksi_feed *f, struct lksi_step_plan *p)
+{
+    lks_status st = LKS_OK;
+    LKSI_TRY(lksi_feed_bind(t, f, p));
     LKSI_TRY(lksi_plan_run(p->plan));
     LKSI_TRY(lksi_dev_mark(t->dev, &f->mark));
     LKSI_TRY(lksi_dev_flush(t->dev));

@@ -75,6 +75,12 @@ lks_status lksi_position_of(const struct lks_trainer *t, const lks_dataset *trai
 lks_status lksi_params_lay_out(struct lks_trainer *t);
 lks_status lksi_params_init(struct lks_trainer *t);
 
+/* trainer.c: one parameter's part of an arena ("params", "momentum"), canonical layout. */
+lks_status lksi_param_read(struct lks_trainer *t, const char *arena, const char *name, float *data,
+                           size_t count);
+lks_status lksi_param_write(struct lks_trainer *t, const char *arena, const char *name,
+                            const float *data, size_t count);
+
 /* step_graph.c: the model at a batch size with gradients, guard, update and record (training), or
  * with record alone. */
 lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t, uint32_t batch,
@@ -90,7 +96,10 @@ lks_status lksi_feeds_create(struct lks_trainer *t);
 void lksi_feeds_destroy(struct lks_trainer *t);
 /* The next free feed; waits until the device is done with it. */
 lks_status lksi_feed_next(struct lks_trainer *t, struct lksi_feed **feed);
-/* Uploads the feed's first `samples` samples and queues the plan on it. */
+/* Uploads the feed's batch and lets the plan read it. */
+lks_status lksi_feed_bind(struct lks_trainer *t, struct lksi_feed *feed,
+                          struct lksi_step_plan *plan);
+/* The same, and queues the plan. */
 lks_status lksi_feed_run(struct lks_trainer *t, struct lksi_feed *feed,
                          struct lksi_step_plan *plan);
 

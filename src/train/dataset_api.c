@@ -1,0 +1,95 @@
+/*
+ * dataset_api.c - the public functions of dataset.h.
+ */
+#include <stdlib.h>
+
+#include "data/idx.h"
+#include "train/train.h"
+
+static lks_status wrap(lks_dataset **out, struct lksi_dataset *data)
+{
+    lks_dataset *d = lksi_alloc(1, sizeof *d);
+    if (d == NULL) {
+        lksi_dataset_destroy(&data);
+        return LKS_E_MEMORY;
+    }
+    d->data = data;
+    *out = d;
+    return LKS_OK;
+}
+
+/* std 0 means 1, so that a zeroed struct changes nothing. */
+static struct lksi_normalize normalize_of(const struct lks_normalize *n, double value[2])
+{
+    value[0] = n != NULL ? n->mean : 0;
+    value[1] = n != NULL && n->std != 0 ? n->std : 1;
+    return (struct lksi_normalize){&value[0], &value[1], 1};
+}
+
+lks_status lks_dataset_open_idx(lks_dataset **dataset, const char *images, const char *labels,
+                                const struct lks_normalize *normalize)
+{
+    double value[2];
+    struct lksi_dataset *data;
+    struct lksi_normalize n = normalize_of(normalize, value);
+    lks_status st;
+    if (dataset == NULL || images == NULL || labels == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_dataset_open_idx: an argument is NULL");
+    st = lksi_idx_dataset(images, labels, 0, &n, &data);
+    return st == LKS_OK ? wrap(dataset, data) : st;
+}
+
+lks_status lks_dataset_create(lks_dataset **dataset, const struct lks_dataset_params *p)
+{
+    double value[2];
+    struct lksi_dataset *data;
+    lks_status st;
+    if (dataset == NULL || p == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_dataset_create: an argument is NULL");
+    struct lksi_dataset_params params = {
+        .count = p->count,
+        .h = p->h > 0 ? p->h : 1,
+        .w = p->w > 0 ? p->w : 1,
+        .c = p->c > 0 ? p->c : 1,
+        .classes = p->classes,
+        .pixels = p->pixels,
+        .floats = p->floats,
+        .fill = p->fill,
+        .user = p->user,
+        .labels = p->labels,
+        .normalize = normalize_of(&p->normalize, value),
+    };
+    st = lksi_dataset_create(&data, &params);
+    return st == LKS_OK ? wrap(dataset, data) : st;
+}
+
+void lks_dataset_destroy(lks_dataset **dataset)
+{
+    if (dataset == NULL || *dataset == NULL)
+        return;
+    lksi_dataset_destroy(&(*dataset)->data);
+    free(*dataset);
+    *dataset = NULL;
+}
+
+size_t lks_dataset_count(const lks_dataset *d)
+{
+    return d->data->count;
+}
+
+uint32_t lks_dataset_classes(const lks_dataset *d)
+{
+    return d->data->classes;
+}
+
+void lks_dataset_shape(const lks_dataset *d, uint32_t hwc[3])
+{
+    hwc[0] = d->data->h;
+    hwc[1] = d->data->w;
+    hwc[2] = d->data->c;
+}
+
+const char *lks_dataset_sha256(const lks_dataset *d)
+{
+    return d->data->sha256;
+}

@@ -1,0 +1,119 @@
+/*
+ * evaluate.c - loss and accuracy over a data set, and predictions.
+ */
+#include <string.h>
+
+#include "base/fenv.h"
+#include "train/train.h"
+
+struct sums {
+    double loss, hits;
+    uint32_t samples[LKSI_RING]; /* of the batches whose results are still in the ring */
+    size_t n;
+};
+
+static lks_status collect(struct lks_trainer *t, struct sums *s)
+{
+    struct lksi_buf *buf;
+    float ring[2 * LKSI_RING];
+    lks_status st = lksi_store_state(t->store, "ring", sizeof ring, &buf);
+    if (st == LKS_OK)
+        st = lksi_buf_read(buf, 0, ring, sizeof ring);
+    if (st != LKS_OK)
+        return st;
+    for (size_t i = 0; i < s->n; i++) {
+        s->loss += (double)ring[2 * i] * s->samples[i];
+        s->hits += (double)ring[2 * i + 1];
+    }
+    s->n = 0;
+    return LKS_OK;
+}
+
+static lks_status queue_batch(struct lks_trainer *t, const lks_dataset *data, size_t first,
+                              uint32_t n, int32_t slot, struct lksi_step_plan **plan)
+{
+    struct lksi_feed *feed;
+    lks_status st = LKS_OK;
+    LKSI_TRY(lksi_step_plan_get(t, n, false, plan));
+    LKSI_TRY(lksi_feed_next(t, &feed));
+    LKSI_TRY(lksi_dataset_gather(data->data, NULL, first, n, feed->x, feed->label));
+    memset(feed->hyper, 0, 8 * sizeof(float));
+    feed->step[0] = feed->step[1] = slot;
+    LKSI_TRY(lksi_feed_run(t, feed, *plan));
+fail:
+    return st;
+}
+
+static lks_status evaluate(struct lks_trainer *t, const lks_dataset *data, double *loss,
+                           double *accuracy)
+{
+    struct sums s = {0};
+    struct lksi_step_plan *plan;
+    size_t count = data->data->count;
+    lks_status st = LKS_OK;
+    if (data->data->sample != t->sample)
+        return lksi_fail(LKS_E_INPUT, "a sample has %zu values, the graph's input has %zu",
+                         data->data->sample, t->sample);
+    LKSI_TRY(lksi_dataset_check_classes(data->data, (uint32_t)t->classes));
+    for (size_t first = 0; first < count; first += t->params.batch) {
+        uint32_t n = count - first < t->params.batch ? (uint32_t)(count - first) : t->params.batch;
+        LKSI_TRY(queue_batch(t, data, first, n, (int32_t)s.n, &plan));
+        s.samples[s.n++] = n;
+        if (s.n == LKSI_RING)
+            LKSI_TRY(collect(t, &s));
+    }
+    LKSI_TRY(collect(t, &s));
+    *loss = s.loss / (double)count;
+    *accuracy = s.hits / (double)count;
+fail:
+    return st;
+}
+
+lks_status lks_trainer_evaluate(lks_trainer *t, const lks_dataset *data, double *loss,
+                                double *accuracy)
+{
+    struct lksi_fenv env;
+    lks_status st;
+    if (t == NULL || data == NULL || loss == NULL || accuracy == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_evaluate: an argument is NULL");
+    lksi_fenv_enter(&env);
+    st = evaluate(t, data, loss, accuracy);
+    lksi_fenv_leave(&env);
+    return st;
+}
+
+static lks_status predict(struct lks_trainer *t, const lks_dataset *data, size_t first, size_t n,
+                          float *probabilities)
+{
+    struct lksi_step_plan *plan;
+    size_t done = 0;
+    while (done < n) {
+        size_t left = n - done;
+        uint32_t now = left < t->params.batch ? (uint32_t)left : t->params.batch;
+        lks_status st = queue_batch(t, data, first + done, now, 0, &plan);
+        if (st == LKS_OK)
+            st = lksi_plan_read(plan->plan, plan->prob, probabilities);
+        if (st != LKS_OK)
+            return st;
+        probabilities += (size_t)now * (size_t)t->classes;
+        done += now;
+    }
+    return LKS_OK;
+}
+
+lks_status lks_trainer_predict(lks_trainer *t, const lks_dataset *data, size_t first, size_t n,
+                               float *probabilities)
+{
+    struct lksi_fenv env;
+    lks_status st;
+    if (t == NULL || data == NULL || probabilities == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_predict: an argument is NULL");
+    if (data->data->sample != t->sample || first > data->data->count ||
+        n > data->data->count - first)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_predict: samples %zu to %zu of %zu", first,
+                         first + n, data->data->count);
+    lksi_fenv_enter(&env);
+    st = predict(t, data, first, n, probabilities);
+    lksi_fenv_leave(&env);
+    return st;
+}

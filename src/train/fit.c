@@ -1,0 +1,260 @@
+/*
+ * fit.c - the training loop. The host queues steps ahead of the device and reads losses in
+ * batches of many steps, so that the device never waits for it.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/fenv.h"
+#include "data/prefetch.h"
+#include "data/shuffle.h"
+#include "train/train.h"
+
+#define REPORT_SECONDS 0.2 /* at least this long between two looks at the device */
+
+struct fit {
+    struct lks_trainer *t;
+    const struct lks_fit_params *p;
+    uint32_t *order; /* of the running epoch */
+    struct lksi_prefetch *prefetch;
+    double reported; /* time of the last report */
+};
+
+static double seconds(void)
+{
+    struct timespec ts;
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
+}
+
+lks_status lksi_position_of(const struct lks_trainer *t, const lks_dataset *train, uint64_t step,
+                            struct lksi_position *p)
+{
+    uint64_t count = train->data->count, batch = t->params.batch;
+    uint64_t steps = t->params.drop_last ? count / batch : (count + batch - 1) / batch;
+    if (steps == 0)
+        return lksi_fail(LKS_E_INPUT,
+                         "drop_last leaves no batch: %llu samples, batch %llu; use a smaller batch",
+                         (unsigned long long)count, (unsigned long long)batch);
+    uint64_t first = step % steps * batch;
+    p->epoch = (uint32_t)(step / steps);
+    p->first = (size_t)first;
+    p->samples = (uint32_t)(count - first < batch ? count - first : batch);
+    p->steps_per_epoch = steps;
+    p->total = steps * t->params.epochs;
+    return LKS_OK;
+}
+
+static lks_status make_order(const struct lks_trainer *t, const lks_dataset *train, uint32_t epoch,
+                             uint32_t *order)
+{
+    size_t count = train->data->count;
+    if (!t->params.no_shuffle)
+        return lksi_shuffle_order(t->params.seed,
+                                  lksi_stream_id(LKSI_SHUFFLE_USE, LKSI_SHUFFLE_NAME), epoch,
+                                  count, order);
+    for (size_t i = 0; i < count; i++)
+        order[i] = (uint32_t)i;
+    return LKS_OK;
+}
+
+/* Learning rate, momentum and weight decay of a step: double arithmetic, rounded once. */
+static void set_hyper(const struct lks_trainer *t, const struct lksi_position *p, uint64_t step,
+                      struct lksi_feed *feed)
+{
+    const struct lks_sgd *s = &t->params.sgd;
+    double lr = s->lr;
+    if (s->schedule == LKS_SCHEDULE_LINEAR)
+        lr = s->lr * (1.0 - (double)step / (double)p->total);
+    memset(feed->hyper, 0, 8 * sizeof(float));
+    feed->hyper[0] = (float)lr;
+    feed->hyper[1] = (float)s->momentum;
+    feed->hyper[2] = (float)s->weight_decay;
+    feed->step[0] = feed->step[1] = (int32_t)(step % 0x40000000u);
+}
+
+lks_status lksi_gather_step(struct lks_trainer *t, const lks_dataset *train, uint64_t step,
+                            struct lksi_feed *feed, struct lksi_position *p)
+{
+    uint32_t *order = lksi_alloc(train->data->count, sizeof *order);
+    lks_status st = order != NULL ? lksi_position_of(t, train, step, p) : LKS_E_MEMORY;
+    if (st == LKS_OK)
+        st = make_order(t, train, p->epoch, order);
+    if (st == LKS_OK)
+        st = lksi_dataset_gather(train->data, order, p->first, p->samples, feed->x, feed->label);
+    if (st == LKS_OK)
+        set_hyper(t, p, step, feed);
+    free(order);
+    return st;
+}
+
+/* Reads what the device recorded for the pending steps, and hands it on in order. */
+static lks_status report(struct fit *f)
+{
+    struct lks_trainer *t = f->t;
+    struct lksi_buf *ring_buf, *flag_buf;
+    float ring[2 * LKSI_RING];
+    int32_t flag = 0;
+    lks_status st = LKS_OK;
+    f->reported = seconds();
+    if (t->n_pending == 0)
+        return LKS_OK;
+    LKSI_TRY(lksi_store_state(t->store, "ring", sizeof ring, &ring_buf));
+    LKSI_TRY(lksi_store_state(t->store, "flag", sizeof flag, &flag_buf));
+    LKSI_TRY(lksi_buf_read(ring_buf, 0, ring, sizeof ring));
+    LKSI_TRY(lksi_buf_read(flag_buf, 0, &flag, sizeof flag));
+    size_t n = t->n_pending;
+    t->n_pending = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct lks_step_info *info = &t->pending[i];
+        uint64_t number = info->step % 0x40000000u;
+        if (flag != 0 && (uint64_t)flag == number + 1) {
+            lksi_prefetch_destroy(&f->prefetch);
+            t->step = info->step;
+            return lksi_explain_nonfinite(t, f->p->train, info->step);
+        }
+        info->loss = ring[2 * (number % LKSI_RING)];
+        info->hits = (uint32_t)ring[2 * (number % LKSI_RING) + 1];
+        t->epoch_loss += (double)info->loss * info->samples;
+        t->epoch_hits += info->hits;
+        t->epoch_samples += info->samples;
+        if (f->p->on_step != NULL)
+            LKSI_TRY(f->p->on_step(f->p->user, info));
+    }
+fail:
+    return st;
+}
+
+static lks_status queue_step(struct fit *f, const struct lksi_position *p)
+{
+    struct lks_trainer *t = f->t;
+    struct lksi_step_plan *plan;
+    struct lksi_feed *feed;
+    struct lksi_batch batch;
+    lks_status st = LKS_OK;
+    LKSI_TRY(lksi_step_plan_get(t, p->samples, true, &plan));
+    LKSI_TRY(lksi_feed_next(t, &feed));
+    LKSI_TRY(lksi_prefetch_next(f->prefetch, &batch));
+    memcpy(feed->x, batch.x, batch.n * t->sample * sizeof(float));
+    memcpy(feed->label, batch.labels, batch.n * sizeof(int32_t));
+    lksi_prefetch_release(f->prefetch);
+    set_hyper(t, p, t->step, feed);
+    LKSI_TRY(lksi_feed_run(t, feed, plan));
+    t->pending[t->n_pending++] = (struct lks_step_info){
+        .step = t->step, .epoch = p->epoch, .samples = p->samples};
+    t->step++;
+    if (t->n_pending == LKSI_RING || seconds() - f->reported >= REPORT_SECONDS)
+        LKSI_TRY(report(f));
+fail:
+    return st;
+}
+
+static lks_status end_epoch(struct fit *f, const struct lksi_position *p)
+{
+    struct lks_trainer *t = f->t;
+    struct lks_epoch_info info = {.epoch = p->epoch, .steps = t->step, .test_loss = (double)NAN,
+                                  .test_accuracy = (double)NAN};
+    lks_status st = LKS_OK;
+    LKSI_TRY(report(f));
+    info.train_loss = t->epoch_loss / t->epoch_samples;
+    info.train_accuracy = t->epoch_hits / t->epoch_samples;
+    t->epoch_loss = t->epoch_hits = t->epoch_samples = 0;
+    if (f->p->test != NULL)
+        LKSI_TRY(lks_trainer_evaluate(t, f->p->test, &info.test_loss, &info.test_accuracy));
+    if (f->p->on_epoch != NULL)
+        LKSI_TRY(f->p->on_epoch(f->p->user, &info));
+    f->reported = seconds();
+fail:
+    return st;
+}
+
+/* Order and prefetching of the epoch that `p` stands in, from `p` on. */
+static lks_status begin_epoch(struct fit *f, const struct lksi_position *p)
+{
+    const struct lksi_dataset *data = f->p->train->data;
+    uint64_t end = p->steps_per_epoch * f->t->params.batch;
+    lks_status st = make_order(f->t, f->p->train, p->epoch, f->order);
+    if (st == LKS_OK)
+        lksi_prefetch_start(f->prefetch, f->order, p->first,
+                            end < data->count ? (size_t)end : data->count);
+    return st;
+}
+
+static lks_status loop(struct fit *f)
+{
+    struct lks_trainer *t = f->t;
+    struct lksi_position p;
+    uint64_t last;
+    lks_status st = lksi_position_of(t, f->p->train, t->step, &p);
+    if (st != LKS_OK)
+        return st;
+    last = f->p->max_steps > 0 && f->p->max_steps < p.total ? f->p->max_steps : p.total;
+    if (t->step < last)
+        LKSI_TRY(begin_epoch(f, &p));
+    while (t->step < last) {
+        if (f->p->cancelled != NULL && f->p->cancelled(f->p->user)) {
+            LKSI_TRY(report(f));
+            return lksi_fail(LKS_E_CANCELLED, "stopped after step %llu",
+                             (unsigned long long)t->step);
+        }
+        LKSI_TRY(queue_step(f, &p));
+        if (t->step % p.steps_per_epoch == 0)
+            LKSI_TRY(end_epoch(f, &p));
+        if (f->p->checkpoint_every > 0 && t->step % f->p->checkpoint_every == 0 &&
+            f->p->on_checkpoint != NULL) {
+            LKSI_TRY(report(f));
+            LKSI_TRY(f->p->on_checkpoint(f->p->user, t));
+        }
+        LKSI_TRY(lksi_position_of(t, f->p->train, t->step, &p));
+        if (p.first == 0 && t->step < last)
+            LKSI_TRY(begin_epoch(f, &p));
+    }
+    LKSI_TRY(report(f));
+    LKSI_TRY(lksi_dev_wait(t->dev, 0));
+fail:
+    return st;
+}
+
+static lks_status check_data(const struct lks_trainer *t, const lks_dataset *d, const char *what)
+{
+    char shape[96];
+    if (d->data->sample != t->sample)
+        return lksi_fail(LKS_E_INPUT,
+                         "%s data: a sample has %u x %u x %u values, the graph's input is %s "
+                         "(batch first)",
+                         what, d->data->h, d->data->w, d->data->c,
+                         lksi_desc_text(&t->model->node[0].call.in[0], shape));
+    return lksi_dataset_check_classes(d->data, (uint32_t)t->classes);
+}
+
+static lks_status fit(struct lks_trainer *t, const struct lks_fit_params *p)
+{
+    struct fit f = {.t = t, .p = p, .reported = seconds()};
+    lks_status st = check_data(t, p->train, "training");
+    if (st == LKS_OK && p->test != NULL)
+        st = check_data(t, p->test, "test");
+    if (st != LKS_OK)
+        return st;
+    f.order = lksi_alloc(p->train->data->count, sizeof *f.order);
+    st = f.order != NULL ? lksi_prefetch_create(&f.prefetch, p->train->data, t->params.batch)
+                         : LKS_E_MEMORY;
+    if (st == LKS_OK)
+        st = loop(&f);
+    lksi_prefetch_destroy(&f.prefetch);
+    free(f.order);
+    return st;
+}
+
+lks_status lks_trainer_fit(lks_trainer *t, const struct lks_fit_params *params)
+{
+    struct lksi_fenv env;
+    lks_status st;
+    if (t == NULL || params == NULL || params->train == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_fit: an argument is NULL");
+    lksi_fenv_enter(&env);
+    st = fit(t, params);
+    lksi_fenv_leave(&env);
+    return st;
+}

@@ -1,0 +1,96 @@
+/*
+ * nonfinite.c - finds where a NaN or an infinity came from (numerics.md, rule 12). The update of
+ * the step did nothing, so the step can be repeated with a look at every operator's outputs.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "train/train.h"
+
+/* The first element that is not finite, or n. */
+static int64_t first_bad(const float *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if ((lks_bits(x[i]) & 0x7f800000u) == 0x7f800000u)
+            return i;
+    return n;
+}
+
+static void index_text(const struct lksi_desc *d, int64_t index, char *text, size_t size)
+{
+    int64_t rest = index;
+    int64_t at[LKSI_MAX_RANK];
+    size_t used = 0;
+    for (int i = d->rank - 1; i >= 0; i--) {
+        at[i] = rest % d->dim[i];
+        rest /= d->dim[i];
+    }
+    for (int i = 0; i < d->rank && used < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%lld", i == 0 ? "[" : ",",
+                                 (long long)at[i]);
+    if (used < size)
+        snprintf(text + used, size - used, "]");
+}
+
+static lks_status look(struct lksi_stage *stage, const char *name, uint64_t step)
+{
+    for (int j = 0; j < stage->call.n_out; j++) {
+        const struct lksi_desc *d = &stage->call.out[j];
+        int64_t n = lksi_desc_count(d), bad;
+        char where[128];
+        float *x;
+        lks_status st;
+        if (d->dtype != LKSI_F32)
+            continue;
+        x = lksi_alloc((size_t)n, sizeof *x);
+        if (x == NULL)
+            return LKS_E_MEMORY;
+        st = lksi_buf_read(stage->out[j], 0, x, (uint64_t)n * sizeof *x);
+        bad = st == LKS_OK ? first_bad(x, n) : n;
+        if (bad < n) {
+            index_text(d, bad, where, sizeof where);
+            st = lksi_fail(LKS_E_NONFINITE,
+                           "step %llu: operator `%s` (%s) is the first to give %g, at element %s of "
+                           "output %d; the parameters are as they were before this step; lower the "
+                           "learning rate or look at the data",
+                           (unsigned long long)step, name, stage->call.op->name, (double)x[bad],
+                           where, j);
+        }
+        free(x);
+        if (st != LKS_OK)
+            return st;
+    }
+    return LKS_OK;
+}
+
+lks_status lksi_explain_nonfinite(struct lks_trainer *t, const lks_dataset *train, uint64_t step)
+{
+    struct lksi_position p;
+    struct lksi_step_plan *plan;
+    struct lksi_feed *feed;
+    int64_t bad;
+    lks_status st = LKS_OK;
+    LKSI_TRY(lksi_dev_wait(t->dev, 0));
+    LKSI_TRY(lksi_feed_next(t, &feed));
+    LKSI_TRY(lksi_gather_step(t, train, step, feed, &p));
+    bad = first_bad(feed->x, (int64_t)(p.samples * t->sample));
+    if (bad < (int64_t)(p.samples * t->sample))
+        return lksi_fail(LKS_E_NONFINITE,
+                         "step %llu: the data hold %g in sample %lld of the batch, at value %lld; "
+                         "the parameters are as they were before this step",
+                         (unsigned long long)step, (double)feed->x[bad],
+                         (long long)(bad / (int64_t)t->sample),
+                         (long long)(bad % (int64_t)t->sample));
+    LKSI_TRY(lksi_step_plan_get(t, p.samples, true, &plan));
+    LKSI_TRY(lksi_feed_bind(t, feed, plan));
+    for (size_t s = 0; s < lksi_plan_stages(plan->plan); s++) {
+        LKSI_TRY(lksi_plan_run_stage(plan->plan, s));
+        LKSI_TRY(look(lksi_plan_stage(plan->plan, s), lksi_plan_stage_name(plan->plan, s), step));
+    }
+    st = lksi_fail(LKS_E_DEVICE,
+                   "step %llu gave a NaN or an infinity that a second run of the same step did not "
+                   "give: the device does not compute reliably",
+                   (unsigned long long)step);
+fail:
+    return st;
+}

@@ -1,0 +1,235 @@
+/*
+ * trainer.c - creation of a trainer and access to its parameters.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fenv.h"
+#include "base/hash.h"
+#include "rt/api.h"
+#include "train/train.h"
+
+static lks_status check_params(const lks_graph *graph, const struct lks_trainer_params *p)
+{
+    uint32_t leaf = p->leaf;
+    if (graph == NULL || p->device == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_create: the graph or the device is NULL");
+    if (graph->loss == LKSI_NONE)
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "the graph has no loss; add lks_graph_softmax_cross_entropy");
+    if (graph->n_param == 0)
+        return lksi_fail(LKS_E_ARGUMENT, "the graph has no parameters to train");
+    if ((leaf & (leaf - 1)) != 0)
+        return lksi_fail(LKS_E_ARGUMENT, "leaf is %u, expected a power of two", leaf);
+    if (!(p->sgd.lr > 0) || !(p->sgd.momentum >= 0) || !(p->sgd.momentum < 1) ||
+        !(p->sgd.weight_decay >= 0))
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "sgd: lr is %g (expected above 0), momentum %g (0 up to below 1), "
+                         "weight_decay %g (0 or more)",
+                         p->sgd.lr, p->sgd.momentum, p->sgd.weight_decay);
+    return LKS_OK;
+}
+
+/* One batched float input besides the labels: what a data set can feed. */
+static lks_status check_inputs(struct lks_trainer *t)
+{
+    const struct lks_graph *g = t->model;
+    size_t found = 0;
+    for (size_t v = 0; v < g->n_value; v++) {
+        if (g->value[v].kind != LKSI_VALUE_INPUT || (lksi_value)v == g->label)
+            continue;
+        t->sample = (size_t)lksi_desc_count(&g->value[v].desc);
+        found++;
+    }
+    if (found != 1)
+        return lksi_fail(LKS_E_ARGUMENT, "the graph has %zu inputs, a trainer feeds one", found);
+    t->classes = g->value[g->logits].desc.dim[1];
+    return LKS_OK;
+}
+
+/* What the bits depend on, as text: operators, attributes, shapes, initial values. */
+static lks_status hash_graph(struct lks_trainer *t)
+{
+    const struct lks_graph *g = t->model;
+    struct lksi_str s = {0};
+    lks_status st;
+    char shape[96];
+    for (size_t i = 0; i < g->n_node; i++) {
+        const struct lksi_gnode *n = &g->node[i];
+        lksi_str_add(&s, "%s %s", n->name, n->call.op->name);
+        for (size_t b = 0; b < n->call.op->attr_size; b++)
+            lksi_str_add(&s, "%s%02x", b == 0 ? " " : "",
+                         ((const unsigned char *)n->call.attr)[b]);
+        for (int k = 0; k < n->call.n_in; k++)
+            lksi_str_add(&s, " %d%s", (int)n->in[k], lksi_desc_text(&n->call.in[k], shape));
+        lksi_str_add(&s, "\n");
+    }
+    for (size_t i = 0; i < g->n_param; i++)
+        lksi_str_add(&s, "%s %d\n", g->param[i].name, (int)g->param[i].init);
+    st = s.failed ? LKS_E_MEMORY : lksi_sha256_bytes(s.text, s.length, t->graph_sha256);
+    free(s.text);
+    return st;
+}
+
+static lks_status set_seed_gradient(struct lks_trainer *t)
+{
+    static const float one = 1.0f;
+    struct lksi_buf *buf;
+    lks_status st = lksi_store_state(t->store, "one", sizeof one, &buf);
+    return st != LKS_OK ? st : lksi_buf_write(buf, 0, &one, sizeof one, true);
+}
+
+static lks_status create(lks_trainer **trainer, const lks_graph *graph,
+                         const struct lks_trainer_params *params)
+{
+    lks_status st = check_params(graph, params);
+    struct lks_trainer *t;
+    struct lksi_step_plan *plan;
+    if (st != LKS_OK)
+        return st;
+    t = lksi_alloc(1, sizeof *t);
+    if (t == NULL)
+        return LKS_E_MEMORY;
+    t->params = *params;
+    t->params.batch = params->batch > 0 ? params->batch : 64;
+    t->params.leaf = params->leaf > 0 ? params->leaf : 8;
+    t->params.epochs = params->epochs > 0 ? params->epochs : 1;
+    t->dev = lksi_device_dev(params->device);
+    LKSI_TRY(lksi_graph_at_batch(&t->model, graph, 1, t->params.leaf));
+    LKSI_TRY(check_inputs(t));
+    LKSI_TRY(hash_graph(t));
+    LKSI_TRY(lksi_params_lay_out(t));
+    LKSI_TRY(lksi_store_create(&t->store, t->dev));
+    LKSI_TRY(lksi_step_plan_get(t, t->params.batch, true, &plan));
+    LKSI_TRY(lksi_feeds_create(t));
+    LKSI_TRY(set_seed_gradient(t));
+    LKSI_TRY(lksi_params_init(t));
+    *trainer = t;
+    return LKS_OK;
+fail:
+    lks_trainer_destroy(&t);
+    return st;
+}
+
+lks_status lks_trainer_create(lks_trainer **trainer, const lks_graph *graph,
+                              const struct lks_trainer_params *params)
+{
+    struct lksi_fenv env;
+    lks_status st;
+    if (trainer == NULL || params == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_create: an argument is NULL");
+    lksi_fenv_enter(&env);
+    st = create(trainer, graph, params);
+    lksi_fenv_leave(&env);
+    return st;
+}
+
+void lks_trainer_destroy(lks_trainer **trainer)
+{
+    struct lks_trainer *t;
+    if (trainer == NULL || *trainer == NULL)
+        return;
+    t = *trainer;
+    if (t->dev != NULL)
+        lksi_dev_wait(t->dev, 0);
+    for (size_t i = 0; i < t->n_plan; i++)
+        lksi_plan_destroy(&t->plan[i].plan);
+    free(t->plan);
+    lksi_feeds_destroy(t);
+    lksi_store_destroy(&t->store);
+    lks_graph_destroy(&t->model);
+    lksi_streams_free(&t->streams);
+    free(t->offset);
+    free(t);
+    *trainer = NULL;
+}
+
+lks_status lks_trainer_memory(const lks_trainer *t, struct lks_memory *memory)
+{
+    if (t == NULL || memory == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_memory: an argument is NULL");
+    const struct lksi_memory *m = lksi_plan_memory(t->plan[0].plan);
+    memory->parameters = m->state;
+    memory->inputs = LKSI_FEEDS * m->input;
+    memory->values = m->values;
+    memory->workspace = m->work;
+    memory->total = memory->parameters + memory->inputs + memory->values;
+    return LKS_OK;
+}
+
+uint64_t lks_trainer_steps(const lks_trainer *t)
+{
+    return t != NULL ? t->step : 0;
+}
+
+/* ---- parameters ---- */
+
+static size_t param_count(const struct lks_trainer *t, size_t index)
+{
+    return (size_t)lksi_desc_count(&t->model->value[t->model->param[index].value].desc);
+}
+
+lks_status lks_trainer_parameter(const lks_trainer *t, size_t index, const char **name,
+                                 size_t *count)
+{
+    if (t == NULL || name == NULL || count == NULL || index >= t->model->n_param)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_parameter: no parameter %zu", index);
+    *name = t->model->param[index].name;
+    *count = param_count(t, index);
+    return LKS_OK;
+}
+
+static lks_status param_place(const struct lks_trainer *t, const char *name, size_t count,
+                            uint64_t *offset)
+{
+    for (size_t i = 0; i < t->model->n_param; i++) {
+        if (strcmp(t->model->param[i].name, name) != 0)
+            continue;
+        if (param_count(t, i) != count)
+            return lksi_fail(LKS_E_ARGUMENT, "parameter `%s` has %zu elements, not %zu", name,
+                             param_count(t, i), count);
+        *offset = (uint64_t)t->offset[i] * sizeof(float);
+        return LKS_OK;
+    }
+    return lksi_fail(LKS_E_ARGUMENT, "there is no parameter `%s`", name);
+}
+
+static lks_status access_param(struct lks_trainer *t, const char *arena, const char *name,
+                               float *get, const float *set, size_t count)
+{
+    struct lksi_buf *buf;
+    uint64_t offset;
+    lks_status st = param_place(t, name, count, &offset);
+    if (st == LKS_OK)
+        st = lksi_store_state(t->store, arena, (uint64_t)t->arena * sizeof(float), &buf);
+    if (st != LKS_OK)
+        return st;
+    return set != NULL ? lksi_buf_write(buf, offset, set, count * sizeof(float), true)
+                       : lksi_buf_read(buf, offset, get, count * sizeof(float));
+}
+
+lks_status lksi_param_read(struct lks_trainer *t, const char *arena, const char *name, float *data,
+                           size_t count)
+{
+    return access_param(t, arena, name, data, NULL, count);
+}
+
+lks_status lksi_param_write(struct lks_trainer *t, const char *arena, const char *name,
+                            const float *data, size_t count)
+{
+    return access_param(t, arena, name, NULL, data, count);
+}
+
+lks_status lks_trainer_get(lks_trainer *t, const char *name, float *data, size_t count)
+{
+    if (t == NULL || name == NULL || data == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_get: an argument is NULL");
+    return lksi_param_read(t, "params", name, data, count);
+}
+
+lks_status lks_trainer_set(lks_trainer *t, const char *name, const float *data, size_t count)
+{
+    if (t == NULL || name == NULL || data == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_set: an argument is NULL");
+    return lksi_param_write(t, "params", name, data, count);
+}
