@@ -75,7 +75,6 @@ static bool node_is_wanted(const struct lks_graph *g, const struct lksi_gnode *n
 
 lks_status lksi_graph_fuse(struct lks_graph *g)
 {
-    bool *used;
     for (size_t i = 0; i < g->n_node; i++) {
         bool again = true;
         while (again) {
@@ -84,7 +83,12 @@ lks_status lksi_graph_fuse(struct lks_graph *g)
                 return st;
         }
     }
-    used = lksi_alloc(g->n_value, sizeof *used);
+    return LKS_OK;
+}
+
+lks_status lksi_graph_prune(struct lks_graph *g)
+{
+    bool *used = lksi_alloc(g->n_value, sizeof *used);
     if (used == NULL)
         return LKS_E_MEMORY;
     for (size_t i = g->n_node; i-- > 0;) {

@@ -84,8 +84,9 @@ lks_status lksi_graph_at_batch(struct lks_graph **copy, const struct lks_graph *
  */
 lks_status lksi_graph_backward(struct lks_graph *g, lksi_value loss, lksi_value *grad);
 
-/* Lets operators absorb their only followers (lksi_op.absorb), then drops what nobody uses.
- * `wanted` values stay. Moves no bit. */
+/* Lets operators absorb their only followers (lksi_op.absorb). Moves no bit. */
 lks_status lksi_graph_fuse(struct lks_graph *g);
+/* Drops operators that neither a kept value nor a state needs. Call it last. */
+lks_status lksi_graph_prune(struct lks_graph *g);
 
 #endif

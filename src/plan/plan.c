@@ -354,6 +354,11 @@ lks_status lksi_plan_create(struct lksi_plan **plan, struct lks_graph **graph,
     LKSI_TRY(allocate(p));
     for (size_t s = 0; s < p->n_stage; s++)
         LKSI_TRY(bind_stage(p, s));
+    for (size_t s = 0; s < p->n_stage; s++)
+        lksi_log(LKS_LOG_DEBUG, "stage %zu: %s, %s (%s), %d launches", s,
+                 lksi_plan_stage_name(p, s), p->stage[s].call.op->name,
+                 p->stage[s].schedule != NULL ? p->stage[s].schedule->name : "ref",
+                 p->stage[s].recipe.n_launch);
     *plan = p;
     return LKS_OK;
 fail:
@@ -452,6 +457,11 @@ lks_status lksi_plan_run(struct lksi_plan *p)
             return st;
     }
     return LKS_OK;
+}
+
+lks_status lksi_plan_settle(struct lksi_plan *p)
+{
+    return p->program != NULL ? lksi_program_settle(p->program) : LKS_OK;
 }
 
 size_t lksi_plan_stages(const struct lksi_plan *p)

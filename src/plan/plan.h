@@ -74,6 +74,9 @@ lks_status lksi_plan_set_input(struct lksi_plan *plan, lksi_value value, struct 
 /* Queues one step. */
 lks_status lksi_plan_run(struct lksi_plan *plan);
 
+/* After the plan ran once: lets the binary cache keep what was compiled late. */
+lks_status lksi_plan_settle(struct lksi_plan *plan);
+
 /* Single stages, to look between them. */
 size_t lksi_plan_stages(const struct lksi_plan *plan);
 struct lksi_stage *lksi_plan_stage(struct lksi_plan *plan, size_t index);

@@ -185,7 +185,7 @@ static lks_status begin_epoch(struct fit *f, const struct lksi_position *p)
 static lks_status loop(struct fit *f)
 {
     struct lks_trainer *t = f->t;
-    struct lksi_position p;
+    struct lksi_position p = {0};
     uint64_t last;
     lks_status st = lksi_position_of(t, f->p->train, t->step, &p);
     if (st != LKS_OK)

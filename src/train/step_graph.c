@@ -104,6 +104,7 @@ lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t
     }
     LKSI_TRY(add_record(g, ids->step));
     LKSI_TRY(lksi_graph_fuse(g));
+    LKSI_TRY(lksi_graph_prune(g));
     *graph = g;
     return LKS_OK;
 fail:

@@ -198,7 +198,7 @@ static lks_status access_param(struct lks_trainer *t, const char *arena, const c
                                float *get, const float *set, size_t count)
 {
     struct lksi_buf *buf;
-    uint64_t offset;
+    uint64_t offset = 0;
     lks_status st = param_place(t, name, count, &offset);
     if (st == LKS_OK)
         st = lksi_store_state(t->store, arena, (uint64_t)t->arena * sizeof(float), &buf);
