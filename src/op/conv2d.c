@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "op/conv2d.h"
+#include "op/conv_cpu.h"
 #include "contract/conv2d.h"
 
 #define POSITIONS_MAX 0x7fffffffll
@@ -303,6 +303,7 @@ static const struct lksi_op conv2d = {
     .item = conv2d_item_c,
     .ref_parts = lksi_conv2d_ref_parts,
     .ref = lksi_conv2d_ref,
+    .schedules = lksi_conv2d_schedules,
     .grad = grad,
     .absorb = absorb,
     .flops = lksi_conv_flops,

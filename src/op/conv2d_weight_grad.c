@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "op/conv2d.h"
+#include "op/conv_cpu.h"
 #include "contract/conv2d_weight_grad.h"
 
 static lks_status infer(struct lksi_call *call)
@@ -68,6 +68,7 @@ static const struct lksi_op conv2d_weight_grad = {
     .item = conv2d_weight_grad_item_c,
     .ref_parts = lksi_conv2d_weight_grad_ref_parts,
     .ref = lksi_conv2d_weight_grad_ref,
+    .schedules = lksi_conv2d_weight_grad_schedules,
     .flops = lksi_conv_flops,
     .test_case = test_case,
 };

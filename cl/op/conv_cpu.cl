@@ -1,0 +1,342 @@
+/*
+ * conv_cpu.cl - convolution forward (GRAD 0) and its data gradient (GRAD 1) for CPU devices.
+ *
+ * One work-item owns tiles of MR positions by NB = 16 * NV output channels, all of it in float16
+ * accumulators, and chains over the taps and the input channels; no local memory, no barriers.
+ * Before it, `pack` lays the weights out as [block][chain][NB], zero-filled past the last channel.
+ *   conv    taps in the padding, or that meet no output, read a row of zeros
+ *   padded  forward only, for few input channels: x was copied by `pad` into a frame of zeros, so
+ *           that the taps of a row are one run of LEN elements
+ * GRAD 1 takes the positions of dx class by class (row and column modulo the stride, the third
+ * dimension of the launch), so that all positions of a tile meet the same taps.
+ */
+#include "contract/conv.h"
+#include "op/conv_frame.h"
+
+#ifndef MR
+#define MR     6
+#define NV     4
+#define GRAD   0
+#define LEN    0 /* above 0: the kernel `padded`, for runs of LEN elements, in place of `conv` */
+#define UNROLL 1
+#endif
+#define NB (16 * NV)
+
+/* ---- packing: work-item (16 chain elements, block) ---- */
+
+#if !GRAD
+/* Rows to columns: four rounds of a perfect shuffle. */
+static inline void LKS_FN(transpose)(float16 *v)
+{
+    for (int round = 0; round < 4; round++) {
+        float16 t[16];
+        for (int i = 0; i < 8; i++) {
+            t[2 * i].even = v[i].lo;
+            t[2 * i].odd = v[i + 8].lo;
+            t[2 * i + 1].even = v[i].hi;
+            t[2 * i + 1].odd = v[i + 8].hi;
+        }
+        for (int i = 0; i < 16; i++)
+            v[i] = t[i];
+    }
+}
+
+/* 16 chain elements of 16 output channels. */
+static inline void LKS_FN(pack_square)(__global const float *w, U32 chain, __global float *to)
+{
+    float16 v[16];
+    for (int i = 0; i < 16; i++)
+        v[i] = vload16(0, w + (U64)i * chain);
+    LKS_FN(transpose)(v);
+    for (int i = 0; i < 16; i++)
+        vstore16(v[i], 0, to + i * NB);
+}
+#endif
+
+/* Chain elements [e0, e1) of lanes [i0, i1) of a block, of which only `lanes` are there. */
+static inline void LKS_FN(pack_edge)(__global const float *w, __global float *to, U32 e0, U32 e1,
+                                     U32 i0, U32 i1, U32 block, U32 lanes,
+                                     const struct lks_conv_dims *d)
+{
+    const U32 taps = d->r * d->s, chain = taps * (GRAD ? d->k : d->c);
+    for (U32 e = e0; e < e1; e++) {
+        const U64 row = GRAD ? ((U64)(e % d->k) * taps + e / d->k) * d->c + block * NB
+                             : (U64)block * NB * chain + e;
+        const U64 step = GRAD ? 1u : chain;
+        for (U32 i = i0; i < i1; i++)
+            to[(U64)e * NB + i] = i < lanes ? w[row + i * step] : 0.0f;
+    }
+}
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+LKS_KERNEL(pack)(__global const float *restrict w, __global const float *restrict bias,
+                 __global float *restrict wp, __global float *restrict bp,
+                 __global float *restrict zeros, struct lks_conv_dims d, U32 n_zeros)
+{
+    const U32 block = get_global_id(1);
+    const U32 chain = d.r * d.s * (GRAD ? d.k : d.c), wide = GRAD ? d.c : d.k;
+    const U32 e0 = (U32)get_global_id(0) * 16u, e1 = min(e0 + 16u, chain);
+    const U32 lanes = min((U32)NB, wide - block * NB);
+    __global float *to = wp + (U64)block * chain * NB;
+#if GRAD
+    LKS_FN(pack_edge)(w, to, e0, e1, 0u, NB, block, lanes, &d);
+#else
+    for (U32 i = 0u; i < NB; i += 16u) {
+        if (i + 16u <= lanes && e0 + 16u == e1)
+            LKS_FN(pack_square)(w + (U64)(block * NB + i) * chain + e0, chain,
+                                to + (U64)e0 * NB + i);
+        else
+            LKS_FN(pack_edge)(w, to, e0, e1, i, i + 16u, block, lanes, &d);
+    }
+    if (e0 == 0u && d.extra != 0u)
+        for (U32 i = 0u; i < NB; i++)
+            bp[block * NB + i] = i < lanes ? bias[block * NB + i] : 0.0f;
+#endif
+    if (e0 == 0u && block == 0u)
+        for (U32 i = 0u; i < n_zeros; i++)
+            zeros[i] = 0.0f;
+}
+
+/* ---- stores ---- */
+
+static inline float16 LKS_FN(drop)(float16 v, float16 test)
+{
+    return select(v, (float16)(0.0f), test <= 0.0f);
+}
+
+/* The lanes below `lanes` of v, through the mask if there is one. */
+static inline void LKS_FN(put)(float16 v, __global float *to, __global const float *mask, U32 lanes)
+{
+    if (lanes >= 16u) {
+        if (mask != 0)
+            v = LKS_FN(drop)(v, vload16(0, mask));
+        vstore16(v, 0, to);
+    } else {
+        float lane[16];
+        vstore16(v, 0, lane);
+        for (U32 i = 0u; i < lanes; i++)
+            to[i] = mask != 0 && mask[i] <= 0.0f ? 0.0f : lane[i];
+    }
+}
+
+/* Position p of [n][rows][cols], advanced one by one. */
+struct LKS_FN(place) {
+    U32 n, row, col;
+};
+
+static inline void LKS_FN(next)(struct LKS_FN(place) *p, U32 rows, U32 cols)
+{
+    p->col++;
+    if (p->col == cols) {
+        p->col = 0u;
+        p->row++;
+        if (p->row == rows) {
+            p->row = 0u;
+            p->n++;
+        }
+    }
+}
+
+static inline struct LKS_FN(place) LKS_FN(at)(U32 p, U32 rows, U32 cols)
+{
+    struct LKS_FN(place) at;
+    at.col = p % cols;
+    at.row = p / cols % rows;
+    at.n = p / cols / rows;
+    return at;
+}
+
+#if LEN == 0
+/* ---- any number of channels: work-item (tiles, block, class) ---- */
+
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restrict wp,
+                 __global const float *restrict zeros, __global const float *restrict extra,
+                 __global float *restrict dst, struct lks_conv_dims d, U32 per_item)
+{
+    const U32 block = get_global_id(1);
+#if GRAD
+    const U32 class_h = (U32)get_global_id(2) / d.stride_w;
+    const U32 class_w = (U32)get_global_id(2) % d.stride_w;
+    if (class_h >= d.h || class_w >= d.w)
+        return;
+    const U32 rows = (d.h - class_h + d.stride_h - 1u) / d.stride_h;
+    const U32 cols = (d.w - class_w + d.stride_w - 1u) / d.stride_w;
+    const U32 src_h = d.oh, src_w = d.ow, len = d.k, wide = d.c;
+    const U32 mul_h = 1u, mul_w = 1u;
+#else
+    const U32 rows = d.oh, cols = d.ow;
+    const U32 src_h = d.h, src_w = d.w, len = d.c, wide = d.k;
+    const U32 mul_h = d.stride_h, mul_w = d.stride_w;
+#endif
+    const U32 total = d.n * rows * cols;
+    const U32 first = (U32)get_global_id(0) * per_item * MR;
+    if (first >= total)
+        return;
+    const U32 end = min(total - first, per_item * MR) + first;
+    const U32 lanes = min((U32)NB, wide - block * NB);
+    __global const float *weights = wp + (U64)block * d.r * d.s * len * NB;
+    struct LKS_FN(place) at = LKS_FN(at)(first, rows, cols);
+
+    for (U32 p = first; p < end; p += MR) {
+        U32 row[MR], col[MR], base[MR];
+        U64 out[MR];
+        float16 acc[MR * NV];
+#pragma unroll
+        for (int i = 0; i < MR; i++) {
+            row[i] = at.row * mul_h;
+            col[i] = at.col * mul_w;
+            base[i] = (at.n * src_h + row[i]) * src_w + col[i];
+#if GRAD
+            out[i] = ((U64)at.n * d.h + class_h + (U64)at.row * d.stride_h) * d.w + class_w +
+                     (U64)at.col * d.stride_w;
+#else
+            out[i] = p + i;
+#endif
+            if (p + i + 1u < total)
+                LKS_FN(next)(&at, rows, cols);
+#pragma unroll
+            for (int j = 0; j < NV; j++)
+                acc[i * NV + j] = (float16)(0.0f);
+        }
+        for (U32 r = 0u; r < d.r; r++) {
+#if GRAD
+            const I32 dr = (I32)(class_h + d.pad_h) - (I32)(r * d.dil_h);
+            if (dr % (I32)d.stride_h != 0)
+                continue;
+            const U32 off_h = (U32)(dr / (I32)d.stride_h); /* offsets wrap where negative */
+#else
+            const U32 off_h = r * d.dil_h - d.pad_h; /* offsets wrap where negative */
+#endif
+            for (U32 s = 0u; s < d.s; s++) {
+#if GRAD
+                const I32 ds = (I32)(class_w + d.pad_w) - (I32)(s * d.dil_w);
+                if (ds % (I32)d.stride_w != 0)
+                    continue;
+                const U32 off_w = (U32)(ds / (I32)d.stride_w);
+#else
+                const U32 off_w = s * d.dil_w - d.pad_w;
+#endif
+                const U32 shift = off_h * src_w + off_w;
+                __global const float *b = weights + (U64)(r * d.s + s) * len * NB;
+                __global const float *a[MR];
+#pragma unroll
+                for (int i = 0; i < MR; i++) {
+                    int inside = row[i] + off_h < src_h && col[i] + off_w < src_w;
+                    a[i] = inside ? src + (U64)(base[i] + shift) * len : zeros;
+                }
+                for (U32 c = 0u; c < len; c++) {
+                    float16 w[NV];
+#pragma unroll
+                    for (int j = 0; j < NV; j++)
+                        w[j] = vload16(j, b);
+                    b += NB;
+#pragma unroll
+                    for (int i = 0; i < MR; i++) {
+                        const float16 x = (float16)(a[i][c]);
+#pragma unroll
+                        for (int j = 0; j < NV; j++)
+                            acc[i * NV + j] = fma(x, w[j], acc[i * NV + j]);
+                    }
+                }
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < MR; i++) {
+            if (p + i < end) {
+                __global float *to = dst + out[i] * wide + block * NB;
+#pragma unroll
+                for (int j = 0; j < NV; j++) {
+                    float16 v = acc[i * NV + j];
+                    __global const float *mask = 0;
+#if GRAD
+                    if (d.extra != 0u)
+                        mask = extra + out[i] * wide + block * NB + 16 * j;
+#else
+                    if (d.extra != 0u)
+                        v = v + vload16(j, extra + block * NB);
+#endif
+                    v = v + 0.0f;
+                    if (!GRAD && d.relu != 0u)
+                        v = LKS_FN(drop)(v, v);
+                    if (lanes > 16u * j)
+                        LKS_FN(put)(v, to + 16 * j, mask, lanes - 16u * j);
+                }
+            }
+        }
+    }
+}
+
+#else
+/* ---- few input channels: x in a frame of zeros ---- */
+
+/* Work-item (tiles, block). Each of the d.r rows of taps is `runs` runs of LEN elements, the runs
+ * `step` elements apart. */
+__kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
+LKS_KERNEL(padded)(__global const float *restrict frame, __global const float *restrict wp,
+                   __global const float *restrict bias, __global float *restrict y,
+                   struct lks_conv_dims d, U32 per_item, U32 fh, U32 fw, U32 runs, U32 step)
+{
+    const U32 block = get_global_id(1);
+    const U32 total = d.n * d.oh * d.ow;
+    const U32 first = (U32)get_global_id(0) * per_item * MR;
+    if (first >= total)
+        return;
+    const U32 end = min(total - first, per_item * MR) + first;
+    const U32 lanes = min((U32)NB, d.k - block * NB);
+    __global const float *weights = wp + (U64)block * d.r * d.s * d.c * NB;
+    struct LKS_FN(place) at = LKS_FN(at)(first, d.oh, d.ow);
+
+    for (U32 p = first; p < end; p += MR) {
+        float16 acc[MR * NV];
+        __global const float *a[MR];
+        __global const float *b = weights;
+#pragma unroll
+        for (int i = 0; i < MR; i++) {
+            a[i] = frame + (((U64)at.n * fh + at.row * d.stride_h) * fw + at.col * d.stride_w) * d.c;
+            if (p + i + 1u < total)
+                LKS_FN(next)(&at, d.oh, d.ow);
+#pragma unroll
+            for (int j = 0; j < NV; j++)
+                acc[i * NV + j] = (float16)(0.0f);
+        }
+        for (U32 r = 0u; r < d.r; r++) {
+            U64 run = (U64)r * d.dil_h * fw * d.c;
+            for (U32 q = 0u; q < runs; q++, run += step) {
+#pragma unroll UNROLL
+                for (U32 c = 0u; c < LEN; c++) {
+                    float16 w[NV];
+#pragma unroll
+                    for (int j = 0; j < NV; j++)
+                        w[j] = vload16(j, b);
+                    b += NB;
+#pragma unroll
+                    for (int i = 0; i < MR; i++) {
+                        const float16 x = (float16)(a[i][run + c]);
+#pragma unroll
+                        for (int j = 0; j < NV; j++)
+                            acc[i * NV + j] = fma(x, w[j], acc[i * NV + j]);
+                    }
+                }
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < MR; i++) {
+            if (p + i < end) {
+                __global float *to = y + (U64)(p + i) * d.k + block * NB;
+#pragma unroll
+                for (int j = 0; j < NV; j++) {
+                    float16 v = acc[i * NV + j];
+                    if (d.extra != 0u)
+                        v = v + vload16(j, bias + block * NB);
+                    v = v + 0.0f;
+                    if (d.relu != 0u)
+                        v = LKS_FN(drop)(v, v);
+                    if (lanes > 16u * j)
+                        LKS_FN(put)(v, to + 16 * j, 0, lanes - 16u * j);
+                }
+            }
+        }
+    }
+}
+#endif

@@ -1,0 +1,146 @@
+/*
+ * conv2d_cpu.c - the CPU schedule of conv2d, and the tiles that all three convolution operators
+ * choose from. Kernels: cl/op/conv_cpu.cl.
+ */
+#include <stdio.h>
+
+#include "op/conv_cpu.h"
+
+/* ---- shared ---- */
+
+const char *lksi_conv_cpu_declines(const struct lksi_call *call, const struct lksi_limits *dev)
+{
+    if (dev->type != LKSI_DEV_CPU)
+        return "made for CPU devices";
+    if (lksi_conv_dims(call)->groups != 1)
+        return "groups are not served";
+    return NULL;
+}
+
+bool lksi_cpu_wide(void)
+{
+#if defined(__x86_64__)
+    return __builtin_cpu_supports("avx512f");
+#else
+    return false;
+#endif
+}
+
+/* About 24 vector registers of accumulators where there are 32, 12 where there are 16. */
+struct lksi_conv_tile lksi_conv_cpu_tile(U32 wide)
+{
+    static const struct lksi_conv_tile tiles[] = {{6, 4}, {8, 3}, {8, 2}, {8, 1}};
+    static const double speed[] = {1.0, 0.95, 0.9, 0.6};
+    struct lksi_conv_tile best = {6, 1};
+    double cost = 0;
+    for (size_t i = 0; lksi_cpu_wide() && i < LKSI_COUNT(tiles); i++) {
+        U32 nb = 16 * tiles[i].nv;
+        double c = (double)(lksi_div_up(wide, nb) * nb) / speed[i];
+        if (i == 0 || c < cost) {
+            cost = c;
+            best = tiles[i];
+        }
+    }
+    return best;
+}
+
+U32 lksi_conv_cpu_per_item(double flops, U64 tiles, const struct lksi_limits *dev)
+{
+    U64 enough = (U64)(1e6 / flops) + 1; /* so that starting a work-item does not show */
+    U64 share = lksi_div_up(tiles, 8ull * (dev->compute_units > 0 ? dev->compute_units : 1));
+    U64 n = enough < share ? enough : share;
+    return (U32)(n > 0 ? n : 1);
+}
+
+struct lksi_conv_frame lksi_conv_frame(const struct lks_conv_dims *d)
+{
+    struct lksi_conv_frame f;
+    f.h = (U64)(d->oh - 1) * d->stride_h + (U64)(d->r - 1) * d->dil_h + 1;
+    f.w = (U64)(d->ow - 1) * d->stride_w + (U64)(d->s - 1) * d->dil_w + 1;
+    f.copy = d->pad_h != 0 || d->pad_w != 0 || f.h > d->h || f.w > d->w;
+    f.fits = f.h * f.w <= 0x7fffffffu / d->n;
+    if (!f.copy) {
+        f.h = d->h;
+        f.w = d->w;
+    }
+    return f;
+}
+
+void lksi_conv_frame_launch(struct lksi_launch *l, const struct lks_conv_dims *d,
+                            const struct lksi_conv_frame *f, int work)
+{
+    const struct lksi_arg pad[] = {LKSI_IN(0), LKSI_WORK(work), LKSI_DIMS, LKSI_U32(f->h),
+                                   LKSI_U32(f->w)};
+    l->kernel = "pad";
+    lksi_launch_args(l, pad, LKSI_COUNT(pad));
+    lksi_launch_size(l, f->h, d->n, 1);
+}
+
+/* ---- conv2d ---- */
+
+static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                   struct lksi_recipe *r)
+{
+    const struct lks_conv_dims *d = lksi_conv_dims(call);
+    struct lksi_conv_tile t = lksi_conv_cpu_tile(d->k);
+    struct lksi_conv_frame f = lksi_conv_frame(d);
+    bool framed = d->c < LKSI_CONV_FEW && f.fits, copied = framed && f.copy;
+    /* taps that stand side by side are one run */
+    U32 len = d->dil_w == 1 ? d->s * d->c : d->c, runs = d->dil_w == 1 ? 1 : d->s;
+    U32 chain = d->r * d->s * d->c, nb = 16 * t.nv;
+    U64 blocks = lksi_div_up(d->k, nb), tiles = lksi_div_up((U64)d->n * d->oh * d->ow, t.mr);
+    U32 per = lksi_conv_cpu_per_item(2.0 * t.mr * nb * chain, tiles * blocks, dev);
+    int bias = call->n_in > 2 ? 2 : 0;
+    char defines[sizeof r->launch[0].defines];
+    snprintf(defines, sizeof defines, "MR=%u NV=%u GRAD=0 LEN=%u UNROLL=%u", t.mr, t.nv,
+             framed ? len : 0, framed && len <= 8 ? len : 1);
+
+    r->n_work = 3; /* packed weights, packed bias, zeros or frame */
+    r->work_bytes[0] = blocks * chain * nb * 4;
+    r->work_bytes[1] = blocks * nb * 4;
+    r->work_bytes[2] = copied ? (U64)d->n * f.h * f.w * d->c * 4 : (U64)d->c * 4;
+
+    struct lksi_launch *l = &r->launch[r->n_launch++];
+    l->kernel = "pack";
+    const struct lksi_arg pack[] = {LKSI_IN(1),
+                                    LKSI_IN(bias),
+                                    LKSI_WORK(0),
+                                    LKSI_WORK(1),
+                                    LKSI_WORK(2),
+                                    LKSI_DIMS,
+                                    LKSI_U32(framed ? 0 : d->c)};
+    lksi_launch_args(l, pack, LKSI_COUNT(pack));
+    lksi_launch_size(l, lksi_div_up(chain, 16), blocks, 1);
+    if (copied)
+        lksi_conv_frame_launch(&r->launch[r->n_launch++], d, &f, 2);
+    l = &r->launch[r->n_launch++];
+    lksi_launch_size(l, lksi_div_up(tiles, per), blocks, 1);
+    if (framed) {
+        l->kernel = "padded";
+        const struct lksi_arg conv[] = {copied ? LKSI_WORK(2) : LKSI_IN(0),
+                                        LKSI_WORK(0),
+                                        LKSI_WORK(1),
+                                        LKSI_OUT(0),
+                                        LKSI_DIMS,
+                                        LKSI_U32(per),
+                                        LKSI_U32(f.h),
+                                        LKSI_U32(f.w),
+                                        LKSI_U32(runs),
+                                        LKSI_U32(d->dil_w * d->c)};
+        lksi_launch_args(l, conv, LKSI_COUNT(conv));
+    } else {
+        l->kernel = "conv";
+        const struct lksi_arg conv[] = {LKSI_IN(0),  LKSI_WORK(0), LKSI_WORK(2), LKSI_WORK(1),
+                                        LKSI_OUT(0), LKSI_DIMS,    LKSI_U32(per)};
+        lksi_launch_args(l, conv, LKSI_COUNT(conv));
+    }
+    for (int i = 0; i < r->n_launch; i++) {
+        r->launch[i].source = "op/conv_cpu.cl";
+        snprintf(r->launch[i].defines, sizeof r->launch[i].defines, "%s", defines);
+    }
+}
+
+const struct lksi_schedule lksi_conv2d_schedules[] = {
+    {"cpu", lksi_conv_cpu_declines, recipe},
+    {NULL, NULL, NULL},
+};

@@ -1,0 +1,50 @@
+/*
+ * conv2d_data_grad_cpu.c - the CPU schedule of conv2d_data_grad: the forward kernel with the roles
+ * of k and c exchanged, one class of positions modulo the stride after the other. Kernels:
+ * cl/op/conv_cpu.cl.
+ */
+#include <stdio.h>
+
+#include "op/conv_cpu.h"
+
+static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                   struct lksi_recipe *r)
+{
+    const struct lks_conv_dims *d = lksi_conv_dims(call);
+    struct lksi_conv_tile t = lksi_conv_cpu_tile(d->c);
+    U32 chain = d->r * d->s * d->k, nb = 16 * t.nv;
+    U64 blocks = lksi_div_up(d->c, nb);
+    /* the largest class; the others stop short of it */
+    U64 positions = d->n * lksi_div_up(d->h, d->stride_h) * lksi_div_up(d->w, d->stride_w);
+    U64 tiles = lksi_div_up(positions, t.mr), classes = (U64)d->stride_h * d->stride_w;
+    double flops = 2.0 * t.mr * nb * chain / (double)classes;
+    U32 per = lksi_conv_cpu_per_item(flops, tiles * blocks * classes, dev);
+    struct lksi_launch *l = &r->launch[0];
+
+    r->n_work = 2; /* packed weights, zeros */
+    r->work_bytes[0] = blocks * chain * nb * 4;
+    r->work_bytes[1] = (U64)d->k * 4;
+    l->kernel = "pack";
+    const struct lksi_arg pack[] = {LKSI_IN(1),   LKSI_IN(1), LKSI_WORK(0),  LKSI_WORK(1),
+                                    LKSI_WORK(1), LKSI_DIMS,  LKSI_U32(d->k)};
+    lksi_launch_args(l, pack, LKSI_COUNT(pack));
+    lksi_launch_size(l, lksi_div_up(chain, 16), blocks, 1);
+    l++;
+    l->kernel = "conv";
+    const struct lksi_arg conv[] = {
+        LKSI_IN(0),  LKSI_WORK(0), LKSI_WORK(1), LKSI_IN(call->n_in > 2 ? 2 : 0),
+        LKSI_OUT(0), LKSI_DIMS,    LKSI_U32(per)};
+    lksi_launch_args(l, conv, LKSI_COUNT(conv));
+    lksi_launch_size(l, lksi_div_up(tiles, per), blocks, classes);
+    r->n_launch = 2;
+    for (int i = 0; i < r->n_launch; i++) {
+        r->launch[i].source = "op/conv_cpu.cl";
+        snprintf(r->launch[i].defines, sizeof r->launch[i].defines,
+                 "MR=%u NV=%u GRAD=1 LEN=0 UNROLL=1", t.mr, t.nv);
+    }
+}
+
+const struct lksi_schedule lksi_conv2d_data_grad_schedules[] = {
+    {"cpu", lksi_conv_cpu_declines, recipe},
+    {NULL, NULL, NULL},
+};

@@ -1,0 +1,145 @@
+/*
+ * conv2d_weight_grad_cpu.c - the CPU schedule of conv2d_weight_grad. Kernels:
+ * cl/op/conv_weight_grad_cpu.cl.
+ */
+#include <stdio.h>
+
+#include "op/conv_cpu.h"
+
+#define CHUNK_MAX   512 /* leaves, and groups, of a chunk: LEVELS in the kernels */
+#define CHUNK_BYTES (512u << 10)
+#define PART_BYTES  (64ull << 20)
+
+/* How the work is laid out. */
+struct layout {
+    bool merge, swap, widen;
+    struct lksi_conv_frame frame; /* with `merge` only */
+    U32 tb, nv;
+    U32 kw; /* channels dy has in memory */
+    U64 tiles;
+    U32 chunk_leaves, chunk_groups;
+    U64 per_group, chunks;
+};
+
+/* Smallest estimated cost of a tile of tb x nv vectors over n_b x n_v channels: its fmas, at least
+ * their latency, and its loads. Speed only. */
+static double best_tile(U32 n_b, U32 n_v, U32 *tb, U32 *nv)
+{
+    U32 limit = lksi_cpu_wide() ? 24 : 6, nv_max = lksi_cpu_wide() ? 4 : 1;
+    double best = 0;
+    for (U32 v = 1; v <= nv_max && (v == 1 || 16 * v <= n_v); v++) {
+        for (U32 b = 1; b <= 8 && b <= n_b && b * v <= limit; b++) {
+            double tiles = (double)(lksi_div_up(n_b, b) * lksi_div_up(n_v, 16 * v));
+            double cost = tiles * ((b * v > 4 ? b * v : 4) + 0.3 * (b + v) + 1);
+            if (best == 0 || cost < best) {
+                best = cost;
+                *tb = b;
+                *nv = v;
+            }
+        }
+    }
+    return best;
+}
+
+static void cut_into_chunks(struct layout *z, const struct lks_conv_dims *d)
+{
+    const struct lks_leaf *f = &d->leaf;
+    U64 groups = f->leaves / f->cut;
+    U64 part = z->tiles * z->tb * z->nv * 64;
+    U64 bytes = (U64)f->join * f->step *
+                (d->ow * (U64)z->kw + (U64)d->stride_h * d->ow * d->stride_w * d->c) * 4;
+    z->chunk_leaves = z->chunk_groups = 1;
+    for (;;) {
+        U32 leaves = z->chunk_leaves * 2, g = z->chunk_groups;
+        z->per_group = lksi_div_up(f->cut, z->chunk_leaves);
+        z->chunks = z->per_group * lksi_div_up(groups, z->chunk_groups);
+        bytes *= 2;
+        if (z->chunks == 1 || (bytes > CHUNK_BYTES && z->chunks * part <= PART_BYTES))
+            return;
+        if (z->chunk_leaves == f->cut)
+            leaves = f->cut, g *= 2;
+        else if (leaves > f->cut)
+            leaves = f->cut;
+        if (leaves > CHUNK_MAX || g > CHUNK_MAX)
+            return;
+        z->chunk_leaves = leaves;
+        z->chunk_groups = g;
+    }
+}
+
+static struct layout layout_of(const struct lks_conv_dims *d)
+{
+    struct layout z = {.kw = d->k, .frame = lksi_conv_frame(d)};
+    U32 tb = 1, nv = 1;
+    z.merge = d->c < LKSI_CONV_FEW && d->dil_w == 1 && z.frame.fits;
+    if (!z.merge)
+        z.frame = (struct lksi_conv_frame){.h = d->h, .w = d->w};
+    double cost = best_tile(z.merge ? d->s * d->c : d->c, d->k, &z.tb, &z.nv);
+    if (!z.merge && d->c >= 16 && (best_tile(d->k, d->c, &tb, &nv) < cost || d->k < 16)) {
+        z.swap = true;
+        z.tb = tb;
+        z.nv = nv;
+    }
+    z.widen = !z.swap && d->k < 16;
+    if (z.widen)
+        z.kw = 16;
+    z.tiles = z.swap    ? lksi_div_up(d->k, z.tb) * lksi_div_up(d->c, 16 * z.nv) * d->r * d->s
+              : z.merge ? lksi_div_up(d->s * d->c, z.tb) * lksi_div_up(d->k, 16 * z.nv) * d->r
+                        : lksi_div_up(d->c, z.tb) * lksi_div_up(d->k, 16 * z.nv) * d->r * d->s;
+    cut_into_chunks(&z, d);
+    return z;
+}
+
+static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                   struct lksi_recipe *r)
+{
+    const struct lks_conv_dims *d = lksi_conv_dims(call);
+    struct layout z = layout_of(d);
+    struct lksi_launch *l;
+    (void)dev;
+    r->n_work = 3; /* partial sums, frame of x, widened dy */
+    r->work_bytes[0] = z.chunks > 1 ? z.chunks * z.tiles * z.tb * z.nv * 64 : 64;
+    r->work_bytes[1] = z.frame.copy ? d->n * z.frame.h * z.frame.w * d->c * 4 : 64;
+    r->work_bytes[2] = z.widen ? (U64)d->n * d->oh * d->ow * z.kw * 4 : 64;
+    if (z.frame.copy)
+        lksi_conv_frame_launch(&r->launch[r->n_launch++], d, &z.frame, 1);
+    if (z.widen) {
+        l = &r->launch[r->n_launch++];
+        l->kernel = "widen";
+        const struct lksi_arg widen[] = {LKSI_IN(1), LKSI_WORK(2), LKSI_DIMS, LKSI_U32(z.kw)};
+        lksi_launch_args(l, widen, LKSI_COUNT(widen));
+        lksi_launch_size(l, (U64)d->n * d->oh, 1, 1);
+    }
+    l = &r->launch[r->n_launch++];
+    l->kernel = "leaves";
+    const struct lksi_arg leaves[] = {z.frame.copy ? LKSI_WORK(1) : LKSI_IN(0),
+                                      z.widen ? LKSI_WORK(2) : LKSI_IN(1),
+                                      LKSI_OUT(0),
+                                      LKSI_WORK(0),
+                                      LKSI_DIMS,
+                                      LKSI_U32(z.frame.h),
+                                      LKSI_U32(z.frame.w),
+                                      LKSI_U32(z.kw),
+                                      LKSI_U32(z.chunk_leaves),
+                                      LKSI_U32(z.chunk_groups)};
+    lksi_launch_args(l, leaves, LKSI_COUNT(leaves));
+    lksi_launch_size(l, z.tiles, z.chunks, 1);
+    if (z.chunks > 1) {
+        l = &r->launch[r->n_launch++];
+        l->kernel = "tree";
+        const struct lksi_arg tree[] = {LKSI_WORK(0), LKSI_OUT(0), LKSI_DIMS, LKSI_U32(z.chunks),
+                                        LKSI_U32(z.per_group)};
+        lksi_launch_args(l, tree, LKSI_COUNT(tree));
+        lksi_launch_size(l, z.tiles, 1, 1);
+    }
+    for (int i = 0; i < r->n_launch; i++) {
+        r->launch[i].source = "op/conv_weight_grad_cpu.cl";
+        snprintf(r->launch[i].defines, sizeof r->launch[i].defines, "TB=%u NV=%u SWAP=%u MERGE=%u",
+                 z.tb, z.nv, z.swap, z.merge);
+    }
+}
+
+const struct lksi_schedule lksi_conv2d_weight_grad_schedules[] = {
+    {"cpu", lksi_conv_cpu_declines, recipe},
+    {NULL, NULL, NULL},
+};
