@@ -12,8 +12,12 @@ struct lksi_kernel {
     struct lksi_part *part;
     cl_kernel kernel;
     cl_event event; /* of the last launch, with profiling */
+    uint64_t name_hash, last_variant;
     char name[96];
 };
+
+#define FNV_START         UINT64_C(14695981039346656037)
+#define FNV_STEP(h, byte) (((h) ^ (byte)) * UINT64_C(1099511628211))
 
 lks_status lksi_kernel_create(struct lksi_kernel **kernel, struct lksi_program *program,
                               size_t index, const char *name)
@@ -32,6 +36,9 @@ lks_status lksi_kernel_create(struct lksi_kernel **kernel, struct lksi_program *
         return lksi_cl_fail(e, "clCreateKernel", "kernel %s of unit %zu on %s", name, index,
                             program->dev->limits.name);
     }
+    k->name_hash = FNV_START;
+    for (const char *c = k->name; *c != '\0'; c++)
+        k->name_hash = FNV_STEP(k->name_hash, (unsigned char)*c);
     *kernel = k;
     return LKS_OK;
 }
@@ -67,18 +74,16 @@ lks_status lksi_kernel_set_data(struct lksi_kernel *kernel, unsigned index, cons
 static uint64_t variant_of(const struct lksi_kernel *k, int dims, const size_t *global,
                            const size_t *local)
 {
-    uint64_t h = UINT64_C(14695981039346656037); /* FNV-1a */
+    uint64_t h = k->name_hash; /* FNV-1a */
     uint64_t word[4] = {1, 1, 1, 0};
     for (int i = 0; i < dims; i++) {
         word[i] = local != NULL ? local[i] : global[i];
         word[3] |= (uint64_t)(global[i] >= 65536);
     }
     word[3] |= local == NULL ? 2 : 0;
-    for (const char *c = k->name; *c != '\0'; c++)
-        h = (h ^ (unsigned char)*c) * UINT64_C(1099511628211);
     for (int i = 0; i < 4; i++)
         for (int byte = 0; byte < 8; byte++)
-            h = (h ^ ((word[i] >> (8 * byte)) & 255)) * UINT64_C(1099511628211);
+            h = FNV_STEP(h, (word[i] >> (8 * byte)) & 255);
     return h;
 }
 
@@ -111,8 +116,12 @@ lks_status lksi_kernel_launch(struct lksi_kernel *k, int dims, const size_t *glo
                                       0, NULL, k->dev->profile ? &event : NULL);
     if (e != CL_SUCCESS)
         return launch_failed(k, e, dims, global, local);
-    if (k->dev->late)
-        lksi_part_launched(k->part, variant_of(k, dims, global, local));
+    if (k->dev->late) {
+        uint64_t variant = variant_of(k, dims, global, local);
+        if (variant != k->last_variant)
+            lksi_part_launched(k->part, variant);
+        k->last_variant = variant;
+    }
     if (k->event != NULL)
         clReleaseEvent(k->event);
     k->event = event;

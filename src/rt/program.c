@@ -1,10 +1,7 @@
 /*
- * program.c - builds units: equal ones once, all in one program where the driver compiles one at a
- * time (CPU devices), else each in its own program, in parallel. kernel.c launches what is built.
- *
- * A program's key is the SHA-256 of its text, its options and everything that tells the compiler
- * (lksi_dev.identity). Its digest, the key of admission verdicts, is the SHA-256 of the binary;
- * where kernels are compiled late the binary grows with use, and the digest is the key itself.
+ * program.c - gives units to programs and builds these: equal units once, all in one program where
+ * the driver compiles one at a time (CPU devices), else each in its own program, in parallel.
+ * build.c builds one program, kernel.c launches.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -61,152 +58,6 @@ static lks_status group_units(struct lksi_program *p, const struct lksi_unit *un
     return LKS_OK;
 }
 
-/* ---- one program ---- */
-
-static bool relaxed(const char *options)
-{
-    static const char *const words[] = {
-        "fast-relaxed",     "unsafe-math", "mad-enable",      "finite-math",
-        "denorms-are-zero", "fast-math",   "no-signed-zeros", "single-precision-constant"};
-    for (size_t i = 0; i < LKSI_COUNT(words); i++)
-        if (strstr(options, words[i]) != NULL)
-            return true;
-    return false;
-}
-
-static lks_status make_key(const struct lksi_dev *dev, struct lksi_part *part)
-{
-    const char *const texts[] = {dev->identity, part->options, part->text};
-    return lksi_hash_texts(part->key, texts, LKSI_COUNT(texts));
-}
-
-/* Fails with the first lines of the build log and the unit that it names. */
-static lks_status build_failed(const struct lksi_dev *dev, const struct lksi_part *part,
-                               cl_int error)
-{
-    size_t bytes = 0;
-    char *log = NULL, name[80] = "", first[80];
-    lks_status st;
-    clGetProgramBuildInfo(part->program, dev->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
-    log = calloc(bytes + 1, 1);
-    if (log != NULL)
-        clGetProgramBuildInfo(part->program, dev->id, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
-    for (size_t i = 0; i < part->n_units; i++) {
-        lksi_source_name(part->unit[i], i, name);
-        if (log != NULL && strstr(log, name) != NULL)
-            break;
-    }
-    if (log != NULL) { /* six lines tell enough; the rest are mostly consequences */
-        char *end = log;
-        for (int line = 0; line < 6 && end != NULL; line++)
-            end = strchr(end + (line > 0), '\n');
-        if (end != NULL)
-            *end = '\0';
-    }
-    lksi_source_name(part->unit[0], 0, first);
-    st = lksi_fail(LKS_E_DEVICE, "%s: clBuildProgram failed on %s: %s (%d), options %s: %.1500s",
-                   part->n_units == 1 ? first : name, dev->limits.name, lksi_cl_name(error), error,
-                   part->options, log != NULL ? log : "(no log)");
-    free(log);
-    return st;
-}
-
-static bool from_binary(struct lksi_dev *dev, struct lksi_part *part)
-{
-    struct lksi_entry entry;
-    const unsigned char *binary;
-    cl_int e, state = CL_SUCCESS;
-    if (!lksi_cache_load(dev, part->key, &entry))
-        return false;
-    binary = entry.binary;
-    part->program =
-        clCreateProgramWithBinary(dev->context, 1, &dev->id, &entry.bytes, &binary, &state, &e);
-    if (e == CL_SUCCESS && state == CL_SUCCESS)
-        e = clBuildProgram(part->program, 1, &dev->id, part->options, NULL, NULL);
-    else if (e == CL_SUCCESS)
-        e = state;
-    free(entry.binary);
-    entry.binary = NULL;
-    if (e != CL_SUCCESS) {
-        lksi_log(LKS_LOG_WARNING, "%s refuses its cached binary: %s (%d); building from source",
-                 dev->limits.name, lksi_cl_name(e), e);
-        if (part->program != NULL)
-            clReleaseProgram(part->program);
-        part->program = NULL;
-        lksi_entry_free(&entry);
-        return false;
-    }
-    part->entry = entry;
-    return true;
-}
-
-static lks_status get_binary(struct lksi_dev *dev, cl_program program, struct lksi_entry *entry)
-{
-    size_t bytes = 0;
-    unsigned char *binary = NULL;
-    cl_int e = clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL);
-    if (e == CL_SUCCESS && bytes > 0) {
-        binary = lksi_alloc(bytes, 1);
-        if (binary == NULL)
-            return LKS_E_MEMORY;
-        e = clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL);
-    }
-    if (e != CL_SUCCESS || bytes == 0) {
-        free(binary);
-        return lksi_cl_fail(e, "clGetProgramInfo", "the binary of a program on %s",
-                            dev->limits.name);
-    }
-    free(entry->binary);
-    entry->binary = binary;
-    entry->bytes = bytes;
-    return LKS_OK;
-}
-
-static lks_status from_source(struct lksi_dev *dev, struct lksi_part *part)
-{
-    const char *text = part->text;
-    lks_status st;
-    cl_int e;
-    part->program = clCreateProgramWithSource(dev->context, 1, &text, NULL, &e);
-    if (e != CL_SUCCESS)
-        return lksi_cl_fail(e, "clCreateProgramWithSource", "%s", dev->limits.name);
-    e = clBuildProgram(part->program, 1, &dev->id, part->options, NULL, NULL);
-    if (e != CL_SUCCESS)
-        return build_failed(dev, part, e);
-    if (dev->late) {
-        memcpy(part->entry.digest, part->key, sizeof part->key);
-        return LKS_OK; /* stored by lksi_program_settle, when kernels have been compiled */
-    }
-    LKSI_TRY(get_binary(dev, part->program, &part->entry));
-    LKSI_TRY(lksi_sha256_bytes(part->entry.binary, part->entry.bytes, part->entry.digest));
-    lksi_cache_store(dev, part->key, &part->entry);
-    free(part->entry.binary);
-    part->entry.binary = NULL;
-fail:
-    return st;
-}
-
-static lks_status build_part(struct lksi_dev *dev, struct lksi_part *part)
-{
-    const char *extra = text_of(part->unit[0]->options);
-    struct lksi_str options = {0};
-    lks_status st;
-    if (relaxed(extra))
-        return lksi_fail(LKS_E_ARGUMENT, "build option '%s' would change bits", extra);
-    LKSI_TRY(lksi_source_program(dev, part->unit, part->n_units, &part->text));
-    lksi_str_add(&options, "%s%s%s", dev->options, extra[0] != '\0' ? " " : "", extra);
-    if (options.failed)
-        return LKS_E_MEMORY;
-    part->options = options.text;
-    LKSI_TRY(make_key(dev, part));
-    if (!from_binary(dev, part))
-        st = from_source(dev, part);
-    free(part->text);
-    part->text = NULL;
-fail:
-    return st;
-}
-
 /* ---- all programs, by several threads ---- */
 
 struct crew {
@@ -222,7 +73,7 @@ static void build_next(struct crew *c)
 {
     size_t i = c->next++;
     pthread_mutex_unlock(&c->lock);
-    lks_status st = build_part(c->program->dev, &c->program->part[i]);
+    lks_status st = lksi_part_build(c->program->dev, &c->program->part[i]);
     pthread_mutex_lock(&c->lock);
     if (st != LKS_OK && c->status == LKS_OK) {
         c->status = st;
@@ -350,34 +201,11 @@ const char *lksi_program_digest(const struct lksi_program *program, size_t index
     return program->part[program->place[index].part].entry.digest;
 }
 
-/* ---- binaries that grow with use ---- */
-
-void lksi_part_launched(struct lksi_part *part, uint64_t variant)
-{
-    struct lksi_entry *e = &part->entry;
-    for (size_t i = 0; i < e->n_variant; i++)
-        if (e->variant[i] == variant)
-            return;
-    if (!lksi_grow(&e->variant, &e->variant_capacity, e->n_variant + 1, sizeof *e->variant))
-        return; /* only the cache misses something */
-    e->variant[e->n_variant++] = variant;
-    part->grown = true;
-}
-
 lks_status lksi_program_settle(struct lksi_program *program)
 {
-    struct lksi_dev *dev = program->dev;
     lks_status st = LKS_OK;
-    for (size_t i = 0; i < program->n_parts; i++) {
-        struct lksi_part *part = &program->part[i];
-        if (!part->grown || dev->cache_dir == NULL)
-            continue;
-        LKSI_TRY(get_binary(dev, part->program, &part->entry));
-        lksi_cache_store(dev, part->key, &part->entry);
-        free(part->entry.binary);
-        part->entry.binary = NULL;
-        part->grown = false;
-    }
+    for (size_t i = 0; i < program->n_parts; i++)
+        LKSI_TRY(lksi_part_settle(program->dev, &program->part[i]));
 fail:
     return st;
 }

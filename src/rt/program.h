@@ -1,5 +1,5 @@
 /*
- * program.h - what program.c and kernel.c know of a program.
+ * program.h - what program.c, build.c and kernel.c know of a program.
  */
 #ifndef LKSI_PROGRAM_H
 #define LKSI_PROGRAM_H
@@ -10,11 +10,13 @@
 struct lksi_part {
     const struct lksi_unit **unit; /* during the build only */
     size_t n_units, unit_capacity;
-    char *text, *options;
+    char *text; /* after the build only where lksi_part_settle may need it */
+    char *options;
     cl_program program;
     char key[LKSI_SHA256_HEX];
     struct lksi_entry entry; /* its `binary` is set only while it is read or stored */
     bool grown;              /* launched in a way that the stored binary does not hold */
+    bool fresh;              /* built from source, and its binary not asked yet */
 };
 
 struct lksi_program {
@@ -26,6 +28,9 @@ struct lksi_program {
     } * place;
 };
 
+/* Assembles the text and builds it, through the cache. Called by one thread a part. */
+lks_status lksi_part_build(struct lksi_dev *dev, struct lksi_part *part);
+lks_status lksi_part_settle(struct lksi_dev *dev, struct lksi_part *part);
 /* Notes a launch of a late-compiled kernel, `variant` hashing what it is compiled for. */
 void lksi_part_launched(struct lksi_part *part, uint64_t variant);
 

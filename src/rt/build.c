@@ -1,0 +1,205 @@
+/*
+ * build.c - one program: from the cache or from source, and back into the cache.
+ *
+ * A program's key is the SHA-256 of its text, its options and everything that tells the compiler
+ * (lksi_dev.identity). Its digest, the key of admission verdicts, is the SHA-256 of the binary;
+ * where kernels are compiled late the binary grows with use, and the digest is the key itself.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt/program.h"
+
+static bool relaxed(const char *options)
+{
+    static const char *const words[] = {
+        "fast-relaxed",     "unsafe-math", "mad-enable",      "finite-math",
+        "denorms-are-zero", "fast-math",   "no-signed-zeros", "single-precision-constant"};
+    for (size_t i = 0; i < LKSI_COUNT(words); i++)
+        if (strstr(options, words[i]) != NULL)
+            return true;
+    return false;
+}
+
+static lks_status make_key(const struct lksi_dev *dev, struct lksi_part *part)
+{
+    const char *const texts[] = {dev->identity, part->options, part->text};
+    return lksi_hash_texts(part->key, texts, LKSI_COUNT(texts));
+}
+
+/* Fails with the first lines of the build log and the unit that it names. */
+static lks_status build_failed(const struct lksi_dev *dev, const struct lksi_part *part,
+                               cl_program program, cl_int error)
+{
+    size_t bytes = 0;
+    char *log = NULL, name[80] = "", first[80];
+    lks_status st;
+    clGetProgramBuildInfo(program, dev->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
+    log = calloc(bytes + 1, 1);
+    if (log != NULL)
+        clGetProgramBuildInfo(program, dev->id, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
+    for (size_t i = 0; i < part->n_units; i++) {
+        lksi_source_name(part->unit[i], i, name);
+        if (log != NULL && strstr(log, name) != NULL)
+            break;
+    }
+    if (log != NULL) { /* six lines tell enough; the rest are mostly consequences */
+        char *end = log;
+        for (int line = 0; line < 6 && end != NULL; line++)
+            end = strchr(end + (line > 0), '\n');
+        if (end != NULL)
+            *end = '\0';
+    }
+    lksi_source_name(part->unit[0], 0, first);
+    st = lksi_fail(LKS_E_DEVICE, "%s: clBuildProgram failed on %s: %s (%d), options %s: %.1500s",
+                   part->n_units == 1 ? first : name, dev->limits.name, lksi_cl_name(error), error,
+                   part->options, log != NULL ? log : "(no log)");
+    free(log);
+    return st;
+}
+
+static bool from_binary(struct lksi_dev *dev, struct lksi_part *part)
+{
+    struct lksi_entry entry;
+    const unsigned char *binary;
+    cl_int e, state = CL_SUCCESS;
+    if (!lksi_cache_load(dev, part->key, &entry))
+        return false;
+    binary = entry.binary;
+    part->program =
+        clCreateProgramWithBinary(dev->context, 1, &dev->id, &entry.bytes, &binary, &state, &e);
+    if (e == CL_SUCCESS && state == CL_SUCCESS)
+        e = clBuildProgram(part->program, 1, &dev->id, part->options, NULL, NULL);
+    else if (e == CL_SUCCESS)
+        e = state;
+    free(entry.binary);
+    entry.binary = NULL;
+    if (e != CL_SUCCESS) {
+        lksi_log(LKS_LOG_WARNING, "%s refuses its cached binary: %s (%d); building from source",
+                 dev->limits.name, lksi_cl_name(e), e);
+        if (part->program != NULL)
+            clReleaseProgram(part->program);
+        part->program = NULL;
+        lksi_entry_free(&entry);
+        return false;
+    }
+    part->entry = entry;
+    lksi_log(LKS_LOG_DEBUG, "program %.12s with %zu units taken from the cache", part->key,
+             part->n_units);
+    return true;
+}
+
+static lks_status get_binary(struct lksi_dev *dev, cl_program program, struct lksi_entry *entry)
+{
+    size_t bytes = 0;
+    unsigned char *binary = NULL;
+    cl_int e = clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL);
+    if (e == CL_SUCCESS && bytes > 0) {
+        binary = lksi_alloc(bytes, 1);
+        if (binary == NULL)
+            return LKS_E_MEMORY;
+        e = clGetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL);
+    }
+    if (e != CL_SUCCESS || bytes == 0) {
+        free(binary);
+        return lksi_cl_fail(e, "clGetProgramInfo", "the binary of a program on %s",
+                            dev->limits.name);
+    }
+    free(entry->binary);
+    entry->binary = binary;
+    entry->bytes = bytes;
+    return LKS_OK;
+}
+
+static lks_status compile(struct lksi_dev *dev, struct lksi_part *part, cl_program *program)
+{
+    const char *text = part->text;
+    cl_int e;
+    *program = clCreateProgramWithSource(dev->context, 1, &text, NULL, &e);
+    if (e != CL_SUCCESS)
+        return lksi_cl_fail(e, "clCreateProgramWithSource", "%s", dev->limits.name);
+    e = clBuildProgram(*program, 1, &dev->id, part->options, NULL, NULL);
+    return e == CL_SUCCESS ? LKS_OK : build_failed(dev, part, *program, e);
+}
+
+static lks_status from_source(struct lksi_dev *dev, struct lksi_part *part)
+{
+    lks_status st;
+    LKSI_TRY(compile(dev, part, &part->program));
+    lksi_log(LKS_LOG_DEBUG, "program %.12s with %zu units built from source", part->key,
+             part->n_units);
+    if (dev->late) {
+        memcpy(part->entry.digest, part->key, sizeof part->key);
+        part->fresh = true;
+        return LKS_OK; /* stored by lksi_part_settle, when kernels have been compiled */
+    }
+    LKSI_TRY(get_binary(dev, part->program, &part->entry));
+    LKSI_TRY(lksi_sha256_bytes(part->entry.binary, part->entry.bytes, part->entry.digest));
+    lksi_cache_store(dev, part->key, &part->entry);
+    free(part->entry.binary);
+    part->entry.binary = NULL;
+fail:
+    return st;
+}
+
+lks_status lksi_part_build(struct lksi_dev *dev, struct lksi_part *part)
+{
+    const char *extra = part->unit[0]->options != NULL ? part->unit[0]->options : "";
+    struct lksi_str options = {0};
+    lks_status st;
+    if (relaxed(extra))
+        return lksi_fail(LKS_E_ARGUMENT, "build option '%s' would change bits", extra);
+    LKSI_TRY(lksi_source_program(dev, part->unit, part->n_units, &part->text));
+    lksi_str_add(&options, "%s%s%s", dev->options, extra[0] != '\0' ? " " : "", extra);
+    if (options.failed)
+        return LKS_E_MEMORY;
+    part->options = options.text;
+    LKSI_TRY(make_key(dev, part));
+    if (!from_binary(dev, part))
+        st = from_source(dev, part);
+    if (!dev->late || dev->cache_dir == NULL) {
+        free(part->text);
+        part->text = NULL;
+    }
+fail:
+    return st;
+}
+
+/* ---- binaries that grow with use ---- */
+
+void lksi_part_launched(struct lksi_part *part, uint64_t variant)
+{
+    struct lksi_entry *e = &part->entry;
+    for (size_t i = 0; i < e->n_variant; i++)
+        if (e->variant[i] == variant)
+            return;
+    if (!lksi_grow(&e->variant, &e->variant_capacity, e->n_variant + 1, sizeof *e->variant))
+        return; /* only the cache misses something */
+    e->variant[e->n_variant++] = variant;
+    part->grown = true;
+}
+
+/*
+ * PoCL gives a program's binary once: one that came from a binary, or was asked before, tells
+ * nothing of kernels compiled since. A new program of the same text does, since PoCL finds them
+ * all in its own cache by the hash of the text.
+ */
+lks_status lksi_part_settle(struct lksi_dev *dev, struct lksi_part *part)
+{
+    cl_program again = NULL;
+    lks_status st = LKS_OK;
+    if (!part->grown || dev->cache_dir == NULL)
+        return LKS_OK;
+    if (!part->fresh)
+        LKSI_TRY(compile(dev, part, &again));
+    LKSI_TRY(get_binary(dev, again != NULL ? again : part->program, &part->entry));
+    lksi_cache_store(dev, part->key, &part->entry);
+    part->grown = part->fresh = false;
+fail:
+    if (again != NULL)
+        clReleaseProgram(again);
+    free(part->entry.binary);
+    part->entry.binary = NULL;
+    return st;
+}
