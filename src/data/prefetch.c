@@ -149,24 +149,38 @@ void lksi_prefetch_destroy(struct lksi_prefetch **prefetch)
     *prefetch = NULL;
 }
 
+/* With the lock: gives up what is left. The caller may free or change the order afterwards, so no
+ * further batch is begun and a gather under way is waited for. */
+static void stop_epoch(struct lksi_prefetch *p)
+{
+    p->epoch++;
+    p->batches = p->produced;
+    while (p->gathering)
+        pthread_cond_wait(&p->changed, &p->lock);
+    p->order = NULL;
+    p->first = p->end = 0;
+    p->batches = p->produced = p->consumed = 0;
+    p->held = false;
+}
+
 void lksi_prefetch_start(struct lksi_prefetch *p, const uint32_t *order, size_t first, size_t end)
 {
     assert(first <= end);
     assert(order != NULL || end <= p->ds->count);
     pthread_mutex_lock(&p->lock);
-    p->epoch++;
-    /* The caller may free the old order after this call, so no further batch of it is begun and a
-     * gather under way is waited for. */
-    p->batches = p->produced;
-    while (p->gathering)
-        pthread_cond_wait(&p->changed, &p->lock);
+    stop_epoch(p);
     p->order = order;
     p->first = first;
     p->end = end;
     p->batches = (end - first) / p->batch + ((end - first) % p->batch > 0);
-    p->produced = p->consumed = 0;
-    p->held = false;
     pthread_cond_broadcast(&p->changed);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void lksi_prefetch_stop(struct lksi_prefetch *p)
+{
+    pthread_mutex_lock(&p->lock);
+    stop_epoch(p);
     pthread_mutex_unlock(&p->lock);
 }
 

@@ -39,10 +39,14 @@ void lksi_prefetch_destroy(struct lksi_prefetch **p);
 
 /*
  * Begins with the samples order[first .. end-1], cut into batches from `first`; the last one may
- * be shorter. Drops what an earlier start left over, and a batch still held. `order` is read
- * until the epoch is over, another start or destroy; NULL means 0, 1, 2, ...
+ * be shorter. Drops what an earlier start left over, and a batch still held. The thread reads
+ * `order` until the epoch is over (n = 0), so change or free it only then, or after stop, another
+ * start (with another order) or destroy. NULL means 0, 1, 2, ...
  */
 void lksi_prefetch_start(struct lksi_prefetch *p, const uint32_t *order, size_t first, size_t end);
+
+/* Gives up the epoch, and a batch still held; waits for a gather under way. */
+void lksi_prefetch_stop(struct lksi_prefetch *p);
 
 /* Waits for the next batch; it is valid until release. The batch before must have been released.
  * Fails as lksi_dataset_gather did for this batch, again at every call until start. */

@@ -1,6 +1,6 @@
 /*
  * test_prefetch.c - the batches of a prefetcher are those of plain gathers, whatever the timing;
- * failures arrive in the trainer's thread. Build with -Db_sanitize=thread to look for races.
+ * failures arrive in the trainer's thread. Races are looked for in race_prefetch.c.
  */
 #include <signal.h>
 #include <unistd.h>
@@ -93,6 +93,9 @@ Test(prefetch, restart_and_destroy_anywhere, .timeout = 60)
         free(old);
         if (round % 3 > 0)
             expect_epoch(p, ds, order, 0, COUNT);
+        lksi_prefetch_stop(p);
+        EXPECT_OK(lksi_prefetch_next(p, &b));
+        cr_assert_eq(b.n, 0, "a stopped epoch goes on");
         lksi_prefetch_destroy(&p);
     }
     lksi_dataset_destroy(&ds);
