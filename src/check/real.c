@@ -94,6 +94,13 @@ static void guard(const struct lksi_real_io *io)
     lksi_real_put(io, 0, 0, flag == 0.0 && bad ? io->in[2][0] + 1.0 : flag, 0.0);
 }
 
+static void record(const struct lksi_real_io *io)
+{
+    uint64_t n = count(io), slot = (uint64_t)io->in[2][1] % (n / 2);
+    for (uint64_t e = 0; e < n; e++)
+        lksi_real_put(io, 0, e, e / 2 == slot ? io->in[e % 2][0] : io->in[3][e], 0.0);
+}
+
 /* ---- the batch ---- */
 
 static void batch_total(const struct lksi_real_io *io, bool mean)
@@ -190,6 +197,7 @@ static const struct {
     {"guard", guard},
     {"maxpool", lksi_real_maxpool},
     {"maxpool_grad", lksi_real_maxpool_grad},
+    {"record", record},
     {"relu", relu},
     {"relu_grad", relu_grad},
     {"reshape", copy},
