@@ -90,6 +90,17 @@ lks_status lksi_gather_step(struct lks_trainer *t, const lks_dataset *train, uin
     return st;
 }
 
+/* Lets the cache keep what was compiled late, once every plan made so far has run. */
+static lks_status settle(struct lks_trainer *t)
+{
+    for (; t->n_settled < t->n_plan; t->n_settled++) {
+        lks_status st = lksi_plan_settle(t->plan[t->n_settled].plan);
+        if (st != LKS_OK)
+            return st;
+    }
+    return LKS_OK;
+}
+
 /* Reads what the device recorded for the pending steps, and hands it on in order. */
 static lks_status report(struct fit *f)
 {
@@ -111,7 +122,7 @@ static lks_status report(struct fit *f)
         struct lks_step_info *info = &t->pending[i];
         uint64_t number = info->step % 0x40000000u;
         if (flag != 0 && (uint64_t)flag == number + 1) {
-            lksi_prefetch_destroy(&f->prefetch);
+            lksi_prefetch_destroy(&f->prefetch); /* its thread may be in a callback of the data */
             t->step = info->step;
             return lksi_explain_nonfinite(t, f->p->train, info->step);
         }
@@ -213,6 +224,7 @@ static lks_status loop(struct fit *f)
     }
     LKSI_TRY(report(f));
     LKSI_TRY(lksi_dev_wait(t->dev, 0));
+    LKSI_TRY(settle(t));
 fail:
     return st;
 }

@@ -63,7 +63,7 @@ static lks_status look(struct lksi_stage *stage, const char *name, uint64_t step
     return LKS_OK;
 }
 
-lks_status lksi_explain_nonfinite(struct lks_trainer *t, const lks_dataset *train, uint64_t step)
+static lks_status explain(struct lks_trainer *t, const lks_dataset *train, uint64_t step)
 {
     struct lksi_position p;
     struct lksi_step_plan *plan;
@@ -93,4 +93,22 @@ lks_status lksi_explain_nonfinite(struct lks_trainer *t, const lks_dataset *trai
                    (unsigned long long)step);
 fail:
     return st;
+}
+
+/* The flag falls, so that the trainer can go on with other data or another learning rate. */
+static lks_status clear_flag(struct lks_trainer *t)
+{
+    static const int32_t zero;
+    struct lksi_buf *buf;
+    lks_status st = lksi_store_state(t->store, "flag", sizeof zero, &buf);
+    return st != LKS_OK ? st : lksi_buf_write(buf, 0, &zero, sizeof zero, true);
+}
+
+lks_status lksi_explain_nonfinite(struct lks_trainer *t, const lks_dataset *train, uint64_t step)
+{
+    lks_status why = explain(t, train, step);
+    char text[1024];
+    snprintf(text, sizeof text, "%s", lks_error_message());
+    clear_flag(t);
+    return lksi_fail(why, "%s", text);
 }

@@ -49,7 +49,7 @@ struct lks_trainer {
     int64_t arena;   /* elements of the arena */
     struct lksi_store *store;
     struct lksi_step_plan *plan;
-    size_t n_plan, cap_plan;
+    size_t n_plan, cap_plan, n_settled;
     struct lksi_feed feed[LKSI_FEEDS];
     size_t next_feed;
     size_t sample; /* floats a sample */

@@ -1,0 +1,150 @@
+/*
+ * weights.c - parameters in files: the canonical safetensors of numerics.md, rule 15.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fenv.h"
+#include "train/weights.h"
+
+void lksi_tensors_free(struct lksi_tensors *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        free((void *)s->tensor[i].name);
+        free((void *)s->tensor[i].data);
+    }
+    free(s->tensor);
+    memset(s, 0, sizeof *s);
+}
+
+static void set_shape(struct lksi_st_tensor *x, const struct lksi_desc *d)
+{
+    x->dims = (unsigned)d->rank;
+    for (int i = 0; i < d->rank; i++)
+        x->dim[i] = (uint64_t)d->dim[i];
+    x->bytes = (size_t)lksi_desc_count(d) * sizeof(float);
+}
+
+lks_status lksi_tensors_read(struct lksi_tensors *s, struct lks_trainer *t, const char *arena,
+                             const char *prefix)
+{
+    for (size_t i = 0; i < t->model->n_param; i++) {
+        const struct lksi_param *p = &t->model->param[i];
+        const struct lksi_desc *d = &t->model->value[p->value].desc;
+        struct lksi_str name = {0};
+        float *data;
+        if (!lksi_grow(&s->tensor, &s->capacity, s->count + 1, sizeof *s->tensor))
+            return LKS_E_MEMORY;
+        lksi_str_add(&name, "%s%s", prefix, p->name);
+        data = lksi_alloc((size_t)lksi_desc_count(d), sizeof *data);
+        s->tensor[s->count] = (struct lksi_st_tensor){.name = name.text, .dtype = LKSI_ST_F32,
+                                                      .data = data};
+        set_shape(&s->tensor[s->count], d);
+        s->count++;
+        if (name.failed || data == NULL)
+            return LKS_E_MEMORY;
+        lks_status st = lksi_param_read(t, arena, p->name, data, (size_t)lksi_desc_count(d));
+        if (st != LKS_OK)
+            return st;
+    }
+    return LKS_OK;
+}
+
+static lks_status check_tensor(const struct lksi_st_tensor *x, const char *path, const char *name,
+                               const struct lksi_desc *d)
+{
+    struct lksi_st_tensor want = {0};
+    char shape[96];
+    if (x == NULL)
+        return lksi_fail(LKS_E_INPUT,
+                         "%s: there is no tensor `%s`; the file belongs to another network", path,
+                         name);
+    set_shape(&want, d);
+    if (x->dtype != LKSI_ST_F32 || x->dims != want.dims ||
+        memcmp(x->dim, want.dim, want.dims * sizeof x->dim[0]) != 0)
+        return lksi_fail(LKS_E_INPUT,
+                         "%s: tensor `%s` is not F32 %s; the file belongs to another network", path,
+                         name, lksi_desc_text(d, shape));
+    return LKS_OK;
+}
+
+lks_status lksi_tensors_check(const struct lks_trainer *t, const struct lksi_safetensors *file,
+                              const char *path, const char *prefix)
+{
+    for (size_t i = 0; i < t->model->n_param; i++) {
+        const struct lksi_param *p = &t->model->param[i];
+        struct lksi_str name = {0};
+        lksi_str_add(&name, "%s%s", prefix, p->name);
+        lks_status st = name.failed ? LKS_E_MEMORY
+                                    : check_tensor(lksi_safetensors_find(file, name.text), path,
+                                                   name.text, &t->model->value[p->value].desc);
+        free(name.text);
+        if (st != LKS_OK)
+            return st;
+    }
+    return LKS_OK;
+}
+
+lks_status lksi_tensors_write(struct lks_trainer *t, const struct lksi_safetensors *file,
+                              const char *arena, const char *prefix)
+{
+    for (size_t i = 0; i < t->model->n_param; i++) {
+        const struct lksi_param *p = &t->model->param[i];
+        struct lksi_str name = {0};
+        lks_status st;
+        lksi_str_add(&name, "%s%s", prefix, p->name);
+        if (name.failed)
+            return LKS_E_MEMORY;
+        const struct lksi_st_tensor *x = lksi_safetensors_find(file, name.text);
+        st = lksi_param_write(t, arena, p->name, x->data, x->bytes / sizeof(float));
+        free(name.text);
+        if (st != LKS_OK)
+            return st;
+    }
+    return LKS_OK;
+}
+
+lks_status lks_trainer_save_weights(lks_trainer *t, const char *path)
+{
+    struct lksi_tensors s = {0};
+    lks_status st;
+    if (t == NULL || path == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_save_weights: an argument is NULL");
+    st = lksi_tensors_read(&s, t, "params", "");
+    if (st == LKS_OK)
+        st = lksi_safetensors_write(path, s.tensor, s.count, NULL, 0);
+    lksi_tensors_free(&s);
+    return st;
+}
+
+lks_status lks_trainer_weights_sha256(lks_trainer *t, char *hex)
+{
+    struct lksi_tensors s = {0};
+    lks_status st;
+    if (t == NULL || hex == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_weights_sha256: an argument is NULL");
+    st = lksi_tensors_read(&s, t, "params", "");
+    if (st == LKS_OK)
+        st = lksi_safetensors_sha256(s.tensor, s.count, NULL, 0, hex);
+    lksi_tensors_free(&s);
+    return st;
+}
+
+lks_status lks_trainer_load_weights(lks_trainer *t, const char *path)
+{
+    struct lksi_safetensors *file = NULL;
+    lks_status st;
+    if (t == NULL || path == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_load_weights: an argument is NULL");
+    st = lksi_safetensors_read(path, &file);
+    if (st == LKS_OK)
+        st = lksi_tensors_check(t, file, path, "");
+    if (st == LKS_OK && file->count != t->model->n_param)
+        st = lksi_fail(LKS_E_INPUT,
+                       "%s: the file holds %zu tensors, the network has %zu parameters", path,
+                       file->count, t->model->n_param);
+    if (st == LKS_OK)
+        st = lksi_tensors_write(t, file, "params", "");
+    lksi_safetensors_destroy(&file);
+    return st;
+}

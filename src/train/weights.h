@@ -1,0 +1,28 @@
+/*
+ * weights.h - parameters and optimiser states between the device and safetensors files.
+ */
+#ifndef LKSI_TRAIN_WEIGHTS_H
+#define LKSI_TRAIN_WEIGHTS_H
+
+#include "model/safetensors.h"
+#include "train/train.h"
+
+/* Tensors copied from the device; names and data are owned. Zero-initialise. */
+struct lksi_tensors {
+    struct lksi_st_tensor *tensor;
+    size_t count, capacity;
+};
+
+/* Appends every parameter's part of an arena, named PREFIXname. Blocks. */
+lks_status lksi_tensors_read(struct lksi_tensors *s, struct lks_trainer *t, const char *arena,
+                             const char *prefix);
+void lksi_tensors_free(struct lksi_tensors *s);
+
+/* LKS_E_INPUT unless the file holds PREFIXname in the right shape for every parameter. */
+lks_status lksi_tensors_check(const struct lks_trainer *t, const struct lksi_safetensors *file,
+                              const char *path, const char *prefix);
+/* Copies them into the arena. Call it after the check. */
+lks_status lksi_tensors_write(struct lks_trainer *t, const struct lksi_safetensors *file,
+                              const char *arena, const char *prefix);
+
+#endif
