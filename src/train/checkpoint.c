@@ -38,7 +38,7 @@ static void add_number(struct meta *m, const char *key, uint64_t value)
 /* As its bit pattern: exact and the same in every locale. */
 static void add_double(struct meta *m, const char *key, double value)
 {
-    uint64_t bits;
+    uint64_t bits = 0;
     char text[32];
     memcpy(&bits, &value, sizeof bits);
     snprintf(text, sizeof text, "0x%016llx", (unsigned long long)bits);
@@ -130,7 +130,7 @@ static lks_status get_number(const struct lksi_safetensors *file, const char *pa
 static lks_status get_double(const struct lksi_safetensors *file, const char *path,
                              const char *key, double *value)
 {
-    uint64_t bits;
+    uint64_t bits = 0;
     lks_status st = get_number(file, path, key, &bits);
     if (st == LKS_OK)
         memcpy(value, &bits, sizeof bits);
@@ -140,7 +140,7 @@ static lks_status get_double(const struct lksi_safetensors *file, const char *pa
 static lks_status load(struct lks_trainer *t, const struct lksi_safetensors *file,
                        const char *path)
 {
-    uint64_t step;
+    uint64_t step = 0;
     double loss, hits, samples;
     lks_status st = LKS_OK;
     LKSI_TRY(get_number(file, path, "step", &step));

@@ -110,6 +110,7 @@ static lks_status report(struct fit *f)
     int32_t flag = 0;
     lks_status st = LKS_OK;
     f->reported = seconds();
+    LKSI_TRY(settle(t));
     if (t->n_pending == 0)
         return LKS_OK;
     LKSI_TRY(lksi_store_state(t->store, "ring", sizeof ring, &ring_buf));
@@ -224,7 +225,6 @@ static lks_status loop(struct fit *f)
     }
     LKSI_TRY(report(f));
     LKSI_TRY(lksi_dev_wait(t->dev, 0));
-    LKSI_TRY(settle(t));
 fail:
     return st;
 }
