@@ -39,16 +39,16 @@ LKS_INLINE void softmax_cross_entropy_item(LKS_GLOBAL LKS_CONST F32 *logits,
     struct lks_row row;
     I32 label = labels[n];
     U32 f, arg = 0u;
-    F32 max = x[0], sum;
+    F32 top = x[0], sum;
     for (f = 1u; f < d->f; f += 1u) {
-        if (x[f] > max) {
-            max = x[f];
+        if (x[f] > top) {
+            top = x[f];
             arg = f;
         }
     }
     lks_row_init(&row);
     for (f = 0u; f < d->f; f += 1u) {
-        p[f] = lks_exp(x[f] - max);
+        p[f] = lks_exp(x[f] - top);
         lks_row_add(&row, p[f]);
     }
     sum = lks_final(lks_row_end(&row));
@@ -58,7 +58,7 @@ LKS_INLINE void softmax_cross_entropy_item(LKS_GLOBAL LKS_CONST F32 *logits,
         loss[n] = lks_nan();
         hit[n] = 0.0f;
     } else {
-        loss[n] = lks_log(sum) - (x[label] - max);
+        loss[n] = lks_log(sum) - (x[label] - top);
         hit[n] = arg == (U32)label ? 1.0f : 0.0f;
     }
 }

@@ -1,10 +1,12 @@
 /*
  * batch.c - sums over a batch of numbers: batch_sum, batch_mean and its gradient.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "contract/batch.h"
 #include "op/attr.h"
+#include "op/flat.h"
 #include "op/shape.h"
 
 LKSI_ITEM(batch_sum, in[0], out[0])
@@ -51,6 +53,55 @@ static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, con
     return b->apply(b, "batch_mean_grad", &a, 1, &dout[0], &din[0]);
 }
 
+/* ---- schedule `gpu` of the sums ---- */
+
+static const char *declines(const struct lksi_call *call, const struct lksi_limits *dev)
+{
+    const struct batch_dims *d = (const void *)call->dims.bytes;
+    struct lks_leaf f = lks_leaf_make(d->n, 1, 1, d->leaf);
+    if (dev->type != LKSI_DEV_GPU)
+        return "made for GPUs";
+    if ((U64)f.leaves * sizeof(F32) > dev->local_memory / 2)
+        return "more leaves than local memory holds";
+    return NULL;
+}
+
+static void sum_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                       struct lksi_recipe *r, const char *defines)
+{
+    const struct batch_dims *d = (const void *)call->dims.bytes;
+    struct lksi_launch *l = &r->launch[0];
+    struct lks_leaf f = lks_leaf_make(d->n, 1, 1, d->leaf);
+    r->n_launch = 1;
+    l->source = "op/batch_gpu.cl";
+    l->kernel = "sum";
+    snprintf(l->defines, sizeof l->defines, "%s", defines);
+    l->arg[l->n_arg++] = LKSI_IN(0);
+    l->arg[l->n_arg++] = LKSI_OUT(0);
+    l->arg[l->n_arg++] = LKSI_DIMS;
+    l->arg[l->n_arg++] = LKSI_LOCAL(f.leaves * sizeof(F32));
+    l->dims = 1;
+    l->global[0] = l->local[0] = lksi_group(dev, 128);
+}
+
+static void recipe_sum(const struct lksi_call *call, const struct lksi_limits *dev,
+                       struct lksi_recipe *r)
+{
+    sum_recipe(call, dev, r, "");
+}
+
+static void recipe_mean(const struct lksi_call *call, const struct lksi_limits *dev,
+                        struct lksi_recipe *r)
+{
+    sum_recipe(call, dev, r, "MEAN");
+}
+
+static const struct lksi_schedule schedules_sum[] = {{"gpu", declines, recipe_sum},
+                                                     {NULL, NULL, NULL}};
+
+static const struct lksi_schedule schedules_mean[] = {{"gpu", declines, recipe_mean},
+                                                      {NULL, NULL, NULL}};
+
 static double flops(const struct lksi_call *call)
 {
     return (double)call->in[0].dim[0];
@@ -95,6 +146,7 @@ static const struct lksi_op batch_sum = {
     .n_out = 1,
     .infer = infer,
     .item = batch_sum_item_c,
+    .schedules = schedules_sum,
     .flops = flops,
     .test_case = test_case,
 };
@@ -108,6 +160,7 @@ static const struct lksi_op batch_mean = {
     .n_out = 1,
     .infer = infer,
     .item = batch_mean_item_c,
+    .schedules = schedules_mean,
     .grad = grad,
     .flops = flops,
     .test_case = test_case,

@@ -1,9 +1,12 @@
 /*
  * bias_grad.c - the gradient of a bias: a sum over the batch and the positions.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "contract/bias_grad.h"
+#include "op/bias_grad.h"
+#include "op/flat.h"
 #include "op/shape.h"
 
 LKSI_ITEM(bias_grad, in[0], out[0])
@@ -29,6 +32,76 @@ static lks_status infer(struct lksi_call *call)
                    .leaf = call->leaf});
     return LKS_OK;
 }
+
+/* ---- schedules: sums of leaves, then the trees ---- */
+
+static const char *declines_cpu(const struct lksi_call *call, const struct lksi_limits *dev)
+{
+    (void)call;
+    return dev->type == LKSI_DEV_CPU ? NULL : "made for CPU devices";
+}
+
+static const char *declines_gpu(const struct lksi_call *call, const struct lksi_limits *dev)
+{
+    (void)call;
+    return dev->type == LKSI_DEV_GPU ? NULL : "made for GPUs";
+}
+
+/* Vectors of `vec` lanes, `nv` a work-item, groups of lx vectors by ly leaves. */
+static void two_stages(const struct lksi_call *call, struct lksi_recipe *r, unsigned vec,
+                       unsigned nv, size_t lx, size_t ly)
+{
+    const struct bias_grad_dims *d = lksi_bias_grad_dims(call);
+    struct lks_leaf f = lks_leaf_make(d->n, d->h, d->w, d->leaf);
+    struct lksi_launch *leaves = &r->launch[0], *tree = &r->launch[1];
+    size_t vectors = (d->k + vec - 1) / vec, items = (vectors + nv - 1) / nv;
+    r->n_launch = 2;
+    leaves->source = tree->source = "op/bias_grad.cl";
+    leaves->kernel = "leaves";
+    tree->kernel = "tree";
+    snprintf(leaves->defines, sizeof leaves->defines, "LEAVES VEC=%u NV=%u", vec, nv);
+    snprintf(tree->defines, sizeof tree->defines, "TREE VEC=%u", vec);
+    leaves->arg[leaves->n_arg++] = LKSI_IN(0);
+    leaves->arg[leaves->n_arg++] = LKSI_WORK(0);
+    leaves->arg[leaves->n_arg++] = LKSI_DIMS;
+    leaves->dims = 2;
+    leaves->local[0] = lx;
+    leaves->local[1] = ly;
+    leaves->global[0] = (items + lx - 1) / lx * lx;
+    leaves->global[1] = (f.leaves + ly - 1) / ly * ly;
+    tree->arg[tree->n_arg++] = LKSI_WORK(0);
+    tree->arg[tree->n_arg++] = LKSI_OUT(0);
+    tree->arg[tree->n_arg++] = LKSI_DIMS;
+    tree->dims = 1;
+    tree->local[0] = lx;
+    tree->global[0] = (vectors + lx - 1) / lx * lx;
+    r->n_work = 1;
+    r->work_bytes[0] = (uint64_t)f.leaves * d->k * sizeof(F32);
+}
+
+static void recipe_cpu(const struct lksi_call *call, const struct lksi_limits *dev,
+                       struct lksi_recipe *r)
+{
+    const struct bias_grad_dims *d = lksi_bias_grad_dims(call);
+    unsigned vec = lksi_lanes(d->k), nv = (d->k + vec - 1) / vec;
+    (void)dev;
+    two_stages(call, r, vec, nv > 8 ? 8 : nv, 1, 1);
+}
+
+static void recipe_gpu(const struct lksi_call *call, const struct lksi_limits *dev,
+                       struct lksi_recipe *r)
+{
+    const struct bias_grad_dims *d = lksi_bias_grad_dims(call);
+    size_t lx = 1, ly = lksi_group(dev, 64);
+    while (lx < 32 && lx < d->k && ly > 1) {
+        lx *= 2;
+        ly /= 2;
+    }
+    two_stages(call, r, 1, 1, lx, ly);
+}
+
+static const struct lksi_schedule schedules[] = {
+    {"cpu", declines_cpu, recipe_cpu}, {"gpu", declines_gpu, recipe_gpu}, {NULL, NULL, NULL}};
 
 static double flops(const struct lksi_call *call)
 {
@@ -67,6 +140,9 @@ static const struct lksi_op bias_grad = {
     .n_out = 1,
     .infer = infer,
     .item = bias_grad_item_c,
+    .ref_parts = lksi_bias_grad_ref_parts,
+    .ref = lksi_bias_grad_ref,
+    .schedules = schedules,
     .flops = flops,
     .test_case = test_case,
 };

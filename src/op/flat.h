@@ -15,6 +15,15 @@ void lksi_flat_recipe(const struct lksi_call *call, const struct lksi_limits *de
 /* Work-items a group on a GPU: `wanted`, or less where the device allows less. */
 size_t lksi_group(const struct lksi_limits *dev, size_t wanted);
 
+/* The widest vector of at most 16 lanes that fits into `n` neighbours. */
+static inline unsigned lksi_lanes(uint64_t n)
+{
+    unsigned lanes = 16;
+    while (lanes > n)
+        lanes /= 2;
+    return lanes;
+}
+
 /* Harness cases: a vector of lengths around the vectors and chunks. False past the last. */
 bool lksi_flat_case(int index, bool long_run, struct lksi_desc *d);
 

@@ -1,6 +1,7 @@
 /*
  * guard.c - raises the step's flag if a gradient or the loss is not finite.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "contract/guard.h"
@@ -24,6 +25,74 @@ static lks_status infer(struct lksi_call *call)
     call->out[0] = one;
     LKSI_SET_DIMS(call, guard_dims, {(U64)lksi_desc_count(&call->in[0])});
     return LKS_OK;
+}
+
+/* ---- schedules ---- */
+
+static const char *declines(const struct lksi_call *call, const struct lksi_limits *dev)
+{
+    (void)call;
+    (void)dev;
+    return NULL;
+}
+
+static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                   struct lksi_recipe *r)
+{
+    struct lksi_launch *scan = &r->launch[0], *join = &r->launch[1];
+    U64 n = (U64)lksi_desc_count(&call->in[0]), parts, chunk = 0;
+    size_t group = 1;
+    r->n_launch = 2;
+    scan->source = join->source = "op/guard.cl";
+    scan->kernel = "scan";
+    join->kernel = "join";
+    if (dev->type == LKSI_DEV_GPU) {
+        group = lksi_group(dev, 256);
+        parts = (n + group * 16 - 1) / (group * 16);
+        parts = parts > 512 ? 512 : parts;
+        join->defines[0] = scan->defines[0] = '\0';
+    } else {
+        chunk = n / (4u * (dev->compute_units > 0 ? dev->compute_units : 1u));
+        chunk = (chunk < 4096 ? 4096 : chunk) / 64 * 64;
+        parts = (n + chunk - 1) / chunk;
+        snprintf(scan->defines, sizeof scan->defines, "CHUNK");
+        snprintf(join->defines, sizeof join->defines, "CHUNK");
+    }
+    scan->arg[scan->n_arg++] = LKSI_IN(0);
+    scan->arg[scan->n_arg++] = LKSI_WORK(0);
+    scan->arg[scan->n_arg++] = LKSI_U64(n);
+    scan->arg[scan->n_arg++] = LKSI_U64(chunk);
+    scan->dims = join->dims = 1;
+    scan->global[0] = (size_t)parts * group;
+    scan->local[0] = group;
+    join->arg[join->n_arg++] = LKSI_WORK(0);
+    join->arg[join->n_arg++] = LKSI_IN(1);
+    join->arg[join->n_arg++] = LKSI_IN(2);
+    join->arg[join->n_arg++] = LKSI_OUT(0);
+    join->arg[join->n_arg++] = LKSI_U32(parts);
+    join->global[0] = join->local[0] = 1;
+    r->n_work = 1;
+    r->work_bytes[0] = parts * sizeof(U32);
+}
+
+static const struct lksi_schedule schedules[] = {{"two_stage", declines, recipe},
+                                                 {NULL, NULL, NULL}};
+
+/* ---- the C loop: one part, for the flag is one element ---- */
+
+LKSI_CLONES static void ref(const struct lksi_call *call, const void *const *in, void *const *out,
+                            U64 p0, U64 p1)
+{
+    U64 n = (U64)lksi_desc_count(&call->in[0]);
+    const U32 *grad = in[0];
+    const I32 *step = in[2], *flag = in[3];
+    I32 *to = out[0];
+    U32 bad = !lks_isfinite(*(const F32 *)in[1]);
+    (void)p0;
+    (void)p1;
+    for (U64 i = 0; i < n; i++)
+        bad |= (grad[i] & 0x7fffffffu) >= 0x7f800000u;
+    to[0] = flag[0] == 0 && bad != 0 ? step[0] + 1 : flag[0];
 }
 
 static double flops(const struct lksi_call *call)
@@ -64,6 +133,8 @@ static const struct lksi_op guard = {
     .alias = {4},
     .infer = infer,
     .item = guard_item_c,
+    .ref = ref,
+    .schedules = schedules,
     .flops = flops,
     .test_case = test_case,
     .test_input = test_input,

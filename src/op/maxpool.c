@@ -5,6 +5,7 @@
 
 #include "contract/maxpool.h"
 #include "op/attr.h"
+#include "op/maxpool.h"
 #include "op/shape.h"
 
 LKSI_ITEM(maxpool, in[0], out[0])
@@ -171,6 +172,12 @@ static bool test_case_grad(int index, bool long_run, struct lksi_call *call, voi
     return true;
 }
 
+static const struct lksi_schedule schedules[] = {
+    {"vec", lksi_maxpool_vec_declines, lksi_maxpool_vec_recipe}, {NULL, NULL, NULL}};
+
+static const struct lksi_schedule schedules_grad[] = {
+    {"vec", lksi_maxpool_vec_declines, lksi_maxpool_grad_vec_recipe}, {NULL, NULL, NULL}};
+
 static const struct lksi_op maxpool = {
     .name = "maxpool",
     .contract = "contract/maxpool.h",
@@ -181,6 +188,7 @@ static const struct lksi_op maxpool = {
     .attr_size = sizeof(struct lksi_maxpool_attr),
     .infer = infer,
     .item = maxpool_item_c,
+    .schedules = schedules,
     .grad = grad,
     .flops = flops,
     .test_case = test_case,
@@ -196,6 +204,7 @@ static const struct lksi_op maxpool_grad = {
     .attr_size = sizeof(struct lksi_maxpool_attr),
     .infer = infer_grad,
     .item = maxpool_grad_item_c,
+    .schedules = schedules_grad,
     .absorb = absorb_grad,
     .flops = flops_grad,
     .test_case = test_case_grad,

@@ -60,6 +60,26 @@ static bool test_case_grad(int index, bool long_run, struct lksi_call *call, voi
     return true;
 }
 
+/* ---- schedules ---- */
+
+static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                   struct lksi_recipe *r)
+{
+    lksi_flat_recipe(call, dev, "op/relu.cl", "relu", r);
+}
+
+static void recipe_grad(const struct lksi_call *call, const struct lksi_limits *dev,
+                        struct lksi_recipe *r)
+{
+    lksi_flat_recipe(call, dev, "op/relu.cl", "relu_grad", r);
+}
+
+static const struct lksi_schedule schedules[] = {{"flat", lksi_flat_declines, recipe},
+                                                 {NULL, NULL, NULL}};
+
+static const struct lksi_schedule schedules_grad[] = {{"flat", lksi_flat_declines, recipe_grad},
+                                                      {NULL, NULL, NULL}};
+
 static const struct lksi_op relu = {
     .name = "relu",
     .contract = "contract/relu.h",
@@ -69,6 +89,7 @@ static const struct lksi_op relu = {
     .n_out = 1,
     .infer = infer,
     .item = relu_item_c,
+    .schedules = schedules,
     .grad = grad,
     .test_case = test_case,
 };
@@ -82,6 +103,7 @@ static const struct lksi_op relu_grad = {
     .n_out = 1,
     .infer = infer_grad,
     .item = relu_grad_item_c,
+    .schedules = schedules_grad,
     .test_case = test_case_grad,
 };
 

@@ -28,6 +28,50 @@ static lks_status infer(struct lksi_call *call)
     return LKS_OK;
 }
 
+static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                   struct lksi_recipe *r)
+{
+    lksi_flat_recipe(call, dev, "op/sgd.cl", "sgd", r);
+}
+
+static const struct lksi_schedule schedules[] = {{"flat", lksi_flat_declines, recipe},
+                                                 {NULL, NULL, NULL}};
+
+/* ---- the C loop ---- */
+
+#define PART 4096
+
+static U64 ref_parts(const struct lksi_call *call)
+{
+    return ((U64)lksi_desc_count(&call->in[0]) + PART - 1) / PART;
+}
+
+/* In place, so the inputs that are outputs are read through the outputs. */
+LKSI_CLONES static void ref(const struct lksi_call *call, const void *const *in, void *const *out,
+                            U64 p0, U64 p1)
+{
+    U64 n = (U64)lksi_desc_count(&call->in[0]), end = p1 * PART < n ? p1 * PART : n;
+    const F32 *restrict grad = in[1];
+    const F32 *hyper = in[3];
+    const I32 *flag = in[4];
+    F32 *restrict param = out[0];
+    F32 *restrict momentum = out[1];
+    F32 lr = -hyper[0], mu = hyper[1], wd = hyper[2];
+    if (in[0] != out[0])
+        memcpy(param + p0 * PART, (const F32 *)in[0] + p0 * PART, (end - p0 * PART) * sizeof(F32));
+    if (in[2] != out[1])
+        memcpy(momentum + p0 * PART, (const F32 *)in[2] + p0 * PART,
+               (end - p0 * PART) * sizeof(F32));
+    if (flag[0] != 0)
+        return;
+    for (U64 i = p0 * PART; i < end; i++) {
+        F32 g = lks_fma(wd, param[i], grad[i]);
+        F32 m = lks_fma(mu, momentum[i], g);
+        param[i] = lks_fma(lr, m, param[i]);
+        momentum[i] = m;
+    }
+}
+
 static double flops(const struct lksi_call *call)
 {
     return 6.0 * (double)lksi_desc_count(&call->in[0]);
@@ -62,6 +106,9 @@ static const struct lksi_op sgd = {
     .alias = {1, 3},
     .infer = infer,
     .item = sgd_item_c,
+    .ref_parts = ref_parts,
+    .ref = ref,
+    .schedules = schedules,
     .flops = flops,
     .test_case = test_case,
     .test_input = test_input,

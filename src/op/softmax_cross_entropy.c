@@ -64,6 +64,36 @@ static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, con
     return b->apply(b, "softmax_cross_entropy_grad", NULL, 3, three, &din[0]);
 }
 
+/* ---- schedule `gpu` ---- */
+
+static const char *declines(const struct lksi_call *call, const struct lksi_limits *dev)
+{
+    (void)call;
+    if (dev->type != LKSI_DEV_GPU)
+        return "made for GPUs";
+    return dev->max_group < 32 || dev->max_item[0] < 32 ? "groups of 32 are too large" : NULL;
+}
+
+static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                   struct lksi_recipe *r)
+{
+    struct lksi_launch *l = &r->launch[0];
+    (void)dev;
+    r->n_launch = 1;
+    l->source = "op/softmax_cross_entropy_gpu.cl";
+    l->kernel = "rows";
+    for (int i = 0; i < 2; i++)
+        l->arg[l->n_arg++] = LKSI_IN(i);
+    for (int i = 0; i < 3; i++)
+        l->arg[l->n_arg++] = LKSI_OUT(i);
+    l->arg[l->n_arg++] = LKSI_DIMS;
+    l->dims = 1;
+    l->global[0] = (size_t)call->in[0].dim[0] * 32;
+    l->local[0] = 32;
+}
+
+static const struct lksi_schedule schedules[] = {{"gpu", declines, recipe}, {NULL, NULL, NULL}};
+
 /* An exp counts as 16, a log as 24: the operations of their contracts, roughly. */
 static double flops(const struct lksi_call *call)
 {
@@ -103,6 +133,7 @@ static const struct lksi_op softmax_cross_entropy = {
     .infer = infer,
     .items = items,
     .item = softmax_cross_entropy_item_c,
+    .schedules = schedules,
     .grad = grad,
     .flops = flops,
     .test_case = test_case,
