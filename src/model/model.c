@@ -1,0 +1,363 @@
+/*
+ * model.c - a model file: name, data, layers, loss, initial values, training. model_layers.c reads
+ * the layers; yaml.h does the reading of values and most of the complaining.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "model/model.h"
+
+static const char *const init_words[] = {
+    [LKS_INIT_GLOROT_UNIFORM] = "glorot_uniform",
+    [LKS_INIT_HE_NORMAL] = "he_normal",
+    [LKS_INIT_ZERO] = "zero",
+};
+
+#define IDX_EXAMPLE "train: {format: idx, images: images.gz, labels: labels.gz}"
+
+/* A path of the file, seen from the file's own folder. */
+static lks_status read_path(const struct lksi_node *map, const char *key, char **out)
+{
+    const struct lksi_node *node;
+    const char *text;
+    char *dir = NULL;
+    lks_status st;
+    LKSI_TRY(lksi_node_need(map, key, IDX_EXAMPLE, &node));
+    LKSI_TRY(lksi_node_string(node, IDX_EXAMPLE, &text));
+    dir = lksi_path_dirname(node->file);
+    if (dir != NULL)
+        *out = strcmp(dir, ".") == 0 && strchr(node->file, '/') == NULL ? lksi_strdup(text)
+                                                                        : lksi_path_join(dir, text);
+    st = dir == NULL || *out == NULL ? LKS_E_MEMORY : LKS_OK;
+fail:
+    free(dir);
+    return st;
+}
+
+static lks_status open_data(const struct lksi_node *map, const struct lks_normalize *normalize,
+                            lks_dataset **out)
+{
+    static const char *const keys[] = {"format", "images", "labels"}, *const formats[] = {"idx"};
+    const struct lksi_node *node;
+    char *images = NULL, *labels = NULL;
+    size_t format;
+    lks_status st;
+    LKSI_TRY(lksi_node_is(map, LKSI_NODE_MAPPING, IDX_EXAMPLE));
+    LKSI_TRY(lksi_node_check_keys(map, keys, LKSI_COUNT(keys)));
+    LKSI_TRY(lksi_node_need(map, "format", IDX_EXAMPLE, &node));
+    LKSI_TRY(lksi_node_choice(node, formats, LKSI_COUNT(formats), &format));
+    LKSI_TRY(read_path(map, "images", &images));
+    LKSI_TRY(read_path(map, "labels", &labels));
+    st = lks_dataset_open_idx(out, images, labels, normalize);
+    if (st != LKS_OK)
+        lksi_fail_prefix(st, "%s:%d: key `%s`: ", map->file, map->line, map->key);
+fail:
+    free(images);
+    free(labels);
+    return st;
+}
+
+static lks_status read_data(struct lks_model *m, const struct lksi_node *root)
+{
+    static const char *const keys[] = {"train", "test", "normalize"};
+    static const char *const parts[] = {"mean", "std"};
+    const struct lksi_node *data, *node;
+    uint32_t a[3], b[3];
+    lks_status st;
+    LKSI_TRY(lksi_node_need(root, "data", "data: {" IDX_EXAMPLE "}", &data));
+    LKSI_TRY(lksi_node_is(data, LKSI_NODE_MAPPING, "data: {" IDX_EXAMPLE "}"));
+    LKSI_TRY(lksi_node_check_keys(data, keys, LKSI_COUNT(keys)));
+    m->normalize.std = 1.0;
+    node = lksi_node_get(data, "normalize");
+    if (node != NULL) {
+        LKSI_TRY(lksi_node_is(node, LKSI_NODE_MAPPING, "normalize: {mean: 0.5, std: 0.25}"));
+        LKSI_TRY(lksi_node_check_keys(node, parts, LKSI_COUNT(parts)));
+        LKSI_TRY(lksi_map_float(node, "mean", -DBL_MAX, DBL_MAX, "mean: 0.5", &m->normalize.mean));
+        LKSI_TRY(
+            lksi_map_float(node, "std", LKSI_POSITIVE, DBL_MAX, "std: 0.25", &m->normalize.std));
+    }
+    LKSI_TRY(lksi_node_need(data, "train", IDX_EXAMPLE, &node));
+    LKSI_TRY(open_data(node, &m->normalize, &m->train));
+    node = lksi_node_get(data, "test");
+    if (node == NULL)
+        return LKS_OK;
+    LKSI_TRY(open_data(node, &m->normalize, &m->test));
+    lks_dataset_shape(m->train, a);
+    lks_dataset_shape(m->test, b);
+    if (memcmp(a, b, sizeof a) != 0)
+        st = lksi_node_fail(node,
+                            "its images are %u x %u x %u, those of `train` %u x %u x %u "
+                            "(height, width, channels); they must be alike",
+                            b[0], b[1], b[2], a[0], a[1], a[2]);
+fail:
+    return st;
+}
+
+static lks_status read_sgd(const struct lksi_node *sgd, struct lks_sgd *out)
+{
+    static const char *const keys[] = {"lr", "momentum", "weight_decay", "schedule"};
+    static const char *const schedules[] = {
+        [LKS_SCHEDULE_CONSTANT] = "constant", [LKS_SCHEDULE_LINEAR] = "linear"};
+    const struct lksi_node *node;
+    size_t schedule = LKS_SCHEDULE_CONSTANT;
+    lks_status st;
+    LKSI_TRY(lksi_node_is(sgd, LKSI_NODE_MAPPING, "sgd: {lr: 0.05}"));
+    LKSI_TRY(lksi_node_check_keys(sgd, keys, LKSI_COUNT(keys)));
+    LKSI_TRY(lksi_node_need(sgd, "lr", "lr: 0.05", &node));
+    LKSI_TRY(lksi_node_float(node, LKSI_POSITIVE, FLT_MAX, "lr: 0.05", &out->lr));
+    LKSI_TRY(lksi_map_float(sgd, "momentum", 0, DBL_MAX, "momentum: 0.9", &out->momentum));
+    if (out->momentum >= 1.0)
+        return lksi_node_expected(lksi_node_get(sgd, "momentum"), "a number from 0 to below 1",
+                                  "momentum: 0.9");
+    LKSI_TRY(lksi_map_float(sgd, "weight_decay", 0, FLT_MAX, "weight_decay: 0.0005",
+                            &out->weight_decay));
+    node = lksi_node_get(sgd, "schedule");
+    if (node != NULL)
+        LKSI_TRY(lksi_node_choice(node, schedules, LKSI_COUNT(schedules), &schedule));
+    out->schedule = (lks_schedule)schedule;
+fail:
+    return st;
+}
+
+static lks_status read_train(struct lks_model *m, const struct lksi_node *root)
+{
+    static const char *const keys[] = {"batch", "epochs", "seed", "leaf", "drop_last", "optimizer"};
+    static const char *const optimizers[] = {"sgd"};
+    static const char example[] = "optimizer: {sgd: {lr: 0.05, momentum: 0.9}}";
+    const struct lksi_node *train, *node;
+    int64_t batch = 64, epochs = 1, leaf = 8;
+    lks_status st;
+    LKSI_TRY(lksi_node_need(root, "train", "train: {optimizer: {sgd: {lr: 0.05}}}", &train));
+    LKSI_TRY(lksi_node_is(train, LKSI_NODE_MAPPING, "train: {optimizer: {sgd: {lr: 0.05}}}"));
+    LKSI_TRY(lksi_node_check_keys(train, keys, LKSI_COUNT(keys)));
+    LKSI_TRY(lksi_map_int(train, "batch", 1, 1 << 24, "batch: 64", &batch));
+    LKSI_TRY(lksi_map_int(train, "epochs", 1, INT32_MAX, "epochs: 3", &epochs));
+    LKSI_TRY(lksi_map_u64(train, "seed", "seed: 1", &m->params.seed));
+    LKSI_TRY(lksi_map_int(train, "leaf", 1, 1 << 24, "leaf: 8", &leaf));
+    if ((leaf & (leaf - 1)) != 0)
+        return lksi_node_expected(lksi_node_get(train, "leaf"), "a power of two", "leaf: 8");
+    LKSI_TRY(lksi_map_bool(train, "drop_last", "drop_last: true", &m->params.drop_last));
+    LKSI_TRY(lksi_node_need(train, "optimizer", example, &node));
+    LKSI_TRY(lksi_node_is(node, LKSI_NODE_MAPPING, example));
+    LKSI_TRY(lksi_node_check_keys(node, optimizers, LKSI_COUNT(optimizers)));
+    LKSI_TRY(lksi_node_need(node, "sgd", example, &node));
+    LKSI_TRY(read_sgd(node, &m->params.sgd));
+    m->params.batch = (uint32_t)batch;
+    m->params.epochs = (uint32_t)epochs;
+    m->params.leaf = (uint32_t)leaf;
+fail:
+    return st;
+}
+
+/* Without the batch, in the exact bits of the numbers: a text of digits may lose some. */
+static void canon_head(const struct lks_model *m, struct lksi_str *canon)
+{
+    uint32_t hwc[3];
+    uint64_t bits[2];
+    lks_dataset_shape(m->train, hwc);
+    memcpy(&bits[0], &m->normalize.mean, sizeof bits[0]);
+    memcpy(&bits[1], &m->normalize.std, sizeof bits[1]);
+    lksi_str_add(canon, "lockstep-model-1\ninput %u %u %u\nnormalize %016llx %016llx\n", hwc[0],
+                 hwc[1], hwc[2], (unsigned long long)bits[0], (unsigned long long)bits[1]);
+}
+
+/* The labels of `data` must be outputs of the last layer. */
+static lks_status check_classes(const struct lks_model *m, const struct lksi_node *root,
+                                const lks_dataset *data, const char *which)
+{
+    const struct lksi_node *set = lksi_node_get(lksi_node_get(root, "data"), which);
+    uint32_t classes = lks_dataset_classes(data);
+    const char *labels;
+    if (classes <= m->classes)
+        return LKS_OK;
+    labels = lksi_node_get(set, "labels")->text;
+    return lksi_fail(LKS_E_INPUT,
+                     "%s:%d: layer `%s` has %u outputs, but the labels in `%s` (line %d) go up to "
+                     "%u; write `out: %u`, or check the labels",
+                     set->file, m->layer[m->n_layer - 1].line, m->layer[m->n_layer - 1].name,
+                     m->classes, labels, set->line, classes - 1, classes);
+}
+
+static lks_status read_network(struct lks_model *m, const struct lksi_node *root)
+{
+    static const char *const losses[] = {"softmax_cross_entropy"};
+    const struct lksi_node *node;
+    struct lks_graph_params gp = {LKS_INIT_GLOROT_UNIFORM};
+    struct lksi_str canon = {0};
+    struct lksi_layer *last;
+    uint32_t hwc[3];
+    size_t word = LKS_INIT_GLOROT_UNIFORM;
+    lks_status st;
+    node = lksi_node_get(root, "init");
+    if (node != NULL)
+        LKSI_TRY(lksi_node_choice(node, init_words, LKSI_COUNT(init_words), &word));
+    gp.init = (lks_init)word;
+    LKSI_TRY(lks_graph_create(&m->graph, &gp));
+    lks_dataset_shape(m->train, hwc);
+    LKSI_TRY(lks_graph_input(m->graph, "image", 3, (int64_t[]){hwc[0], hwc[1], hwc[2]}, &m->input));
+    canon_head(m, &canon);
+    LKSI_TRY(lksi_node_need(root, "layers", "layers: [dense: {out: 10}]", &node));
+    LKSI_TRY(lksi_model_layers(m, node, &canon));
+    LKSI_TRY(lksi_node_need(root, "loss", "loss: softmax_cross_entropy", &node));
+    LKSI_TRY(lksi_node_choice(node, losses, LKSI_COUNT(losses), &word));
+    last = &m->layer[m->n_layer - 1];
+    if (last->rank != 1 || last->dims[0] > INT32_MAX) {
+        st = lksi_node_fail(node,
+                            "the last layer, `%s` of line %d, gives an image; end the layers "
+                            "with e.g. `- dense: {out: %u}`",
+                            last->name, last->line, lks_dataset_classes(m->train));
+        goto fail;
+    }
+    m->classes = (uint32_t)last->dims[0];
+    LKSI_TRY(check_classes(m, root, m->train, "train"));
+    if (m->test != NULL)
+        LKSI_TRY(check_classes(m, root, m->test, "test"));
+    st = lks_graph_softmax_cross_entropy(m->graph, last->value);
+    if (st != LKS_OK) {
+        lksi_fail_prefix(st, "%s:%d: ", node->file, node->line);
+        goto fail;
+    }
+    lksi_str_add(&canon, "loss softmax_cross_entropy\ninit %s\n", init_words[gp.init]);
+    st = canon.failed ? LKS_E_MEMORY : lksi_sha256_bytes(canon.text, canon.length, m->sha256);
+fail:
+    free(canon.text);
+    return st;
+}
+
+static lks_status read_name(struct lks_model *m, const struct lksi_node *root)
+{
+    const struct lksi_node *node;
+    const char *name;
+    lks_status st;
+    LKSI_TRY(lksi_node_need(root, "name", "name: lenet", &node));
+    LKSI_TRY(lksi_node_string(node, "name: lenet", &name));
+    /* The default output folder is runs/NAME. */
+    if (name[0] == '.' || strlen(name) > 64 || strchr(name, '/') != NULL)
+        return lksi_node_expected(node, "at most 64 characters without `/` and no dot in front",
+                                  "name: lenet");
+    for (const char *p = name; *p != '\0'; p++)
+        if ((unsigned char)*p < ' ' || *p == 127)
+            return lksi_node_expected(node, "a name without control characters", "name: lenet");
+    m->name = lksi_strdup(name);
+    st = m->name != NULL ? LKS_OK : LKS_E_MEMORY;
+fail:
+    return st;
+}
+
+lks_status lks_model_open(lks_model **model, const char *path)
+{
+    static const char *const keys[] = {"name", "data", "layers", "loss", "init", "train"};
+    const struct lksi_node *root;
+    struct lksi_yaml *doc = NULL;
+    lks_model *m = NULL;
+    lks_status st;
+    if (model == NULL || path == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_model_open: `model` or `path` is NULL");
+    LKSI_TRY(lksi_yaml_load(path, &doc));
+    m = lksi_alloc(1, sizeof *m);
+    if (m == NULL) {
+        st = LKS_E_MEMORY;
+        goto fail;
+    }
+    root = lksi_yaml_root(doc);
+    LKSI_TRY(lksi_node_is(root, LKSI_NODE_MAPPING, "name: lenet"));
+    LKSI_TRY(lksi_node_check_keys(root, keys, LKSI_COUNT(keys)));
+    LKSI_TRY(read_name(m, root));
+    LKSI_TRY(read_train(m, root));
+    LKSI_TRY(read_data(m, root));
+    LKSI_TRY(read_network(m, root));
+    lksi_yaml_destroy(&doc);
+    *model = m;
+    return LKS_OK;
+fail:
+    lksi_yaml_destroy(&doc);
+    lks_model_destroy(&m);
+    return st;
+}
+
+void lks_model_destroy(lks_model **model)
+{
+    lks_model *m;
+    if (model == NULL || *model == NULL)
+        return;
+    m = *model;
+    for (size_t i = 0; i < m->n_layer; i++)
+        free(m->layer[i].name);
+    free(m->layer);
+    free(m->name);
+    lks_graph_destroy(&m->graph);
+    lks_dataset_destroy(&m->train);
+    lks_dataset_destroy(&m->test);
+    free(m);
+    *model = NULL;
+}
+
+const char *lks_model_name(const lks_model *model)
+{
+    return model->name;
+}
+
+const char *lks_model_sha256(const lks_model *model)
+{
+    return model->sha256;
+}
+
+const lks_graph *lks_model_graph(const lks_model *model)
+{
+    return model->graph;
+}
+
+const lks_dataset *lks_model_train_data(const lks_model *model)
+{
+    return model->train;
+}
+
+const lks_dataset *lks_model_test_data(const lks_model *model)
+{
+    return model->test;
+}
+
+struct lks_normalize lks_model_normalize(const lks_model *model)
+{
+    return model->normalize;
+}
+
+uint32_t lks_model_classes(const lks_model *model)
+{
+    return model->classes;
+}
+
+void lks_model_trainer_params(const lks_model *model, struct lks_trainer_params *params)
+{
+    *params = model->params;
+}
+
+size_t lks_model_layer_count(const lks_model *model)
+{
+    return model->n_layer;
+}
+
+lks_status lks_model_layer(const lks_model *model, size_t index, struct lks_layer_info *info)
+{
+    const struct lksi_layer *l;
+    struct lks_layer_info made;
+    if (model == NULL || info == NULL || index >= model->n_layer)
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "lks_model_layer: layer %zu does not exist, or an "
+                         "argument is NULL",
+                         index);
+    l = &model->layer[index];
+    made = (struct lks_layer_info){
+        .name = l->name,
+        .type = l->type,
+        .from = l->from == 0 ? "input" : model->layer[l->from - 1].name,
+        .rank = l->rank,
+        .parameters = l->parameters,
+        .multiply_adds = l->multiply_adds,
+    };
+    memcpy(made.dims, l->dims, sizeof made.dims);
+    *info = made;
+    return LKS_OK;
+}

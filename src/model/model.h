@@ -1,0 +1,44 @@
+/*
+ * model.h - the model behind lks_model, shared by model.c (file, data, training) and
+ * model_layers.c (network).
+ */
+#ifndef LKSI_MODEL_H
+#define LKSI_MODEL_H
+
+#include <lockstep/model.h>
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "model/yaml.h"
+
+struct lksi_layer {
+    char *name;
+    const char *type; /* static */
+    size_t from;      /* 0: the image, i + 1: layer i */
+    int line;
+    lks_value value;
+    int rank;
+    int64_t dims[4], parameters, multiply_adds;
+};
+
+struct lks_model {
+    char *name;
+    char sha256[LKSI_SHA256_HEX];
+    lks_graph *graph;
+    lks_dataset *train, *test;
+    struct lks_normalize normalize;
+    struct lks_trainer_params params;
+    uint32_t classes;
+    lks_value input;
+    struct lksi_layer *layer;
+    size_t n_layer, cap_layer;
+};
+
+/*
+ * Adds the layers of a sequence to m->graph, behind m->input, and appends each in its canonical
+ * form (every key, defaults filled in) to `canon`. LKS_E_INPUT names file, line and key.
+ */
+lks_status lksi_model_layers(struct lks_model *m, const struct lksi_node *layers,
+                             struct lksi_str *canon);
+
+#endif

@@ -1,0 +1,137 @@
+/*
+ * summary.c - `lockstep summary`: layers, shapes, parameters, operations, and the memory of a
+ * training step by plan.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <lockstep/lockstep.h>
+
+#include "cli.h"
+
+struct options {
+    struct device_choice device;
+    struct number batch;
+};
+
+static const struct option_spec specs[] = {
+    {"device", 'd', OPTION_LIST, offsetof(struct options, device.names), "DEVICE",
+     "plan the memory for this device (default: ref)", 0},
+    {"batch", 'b', OPTION_U32, offsetof(struct options, batch), "N",
+     "samples a step, in place of the model file's", 1},
+    OPTION_COMMON,
+};
+
+static void shape_text(int rank, const int64_t *dims, char *text, size_t size)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (int i = 0; i < rank && used < size; i++)
+        used +=
+            (size_t)snprintf(text + used, size - used, "%s%" PRId64, i == 0 ? "" : " x ", dims[i]);
+}
+
+static lks_status print_layers(const lks_model *m)
+{
+    int64_t parameters = 0, multiply_adds = 0;
+    char shape[96], previous[80] = "input";
+    uint32_t hwc[3];
+    lks_dataset_shape(lks_model_train_data(m), hwc);
+    printf("%s%-16s %-10s %-20s %14s %18s%s\n", color_bold(1), "layer", "type", "output",
+           "parameters", "multiply-adds", color_off(1));
+    shape_text(3, (int64_t[]){hwc[0], hwc[1], hwc[2]}, shape, sizeof shape);
+    printf("%-16s %-10s %-20s\n", "input", "", shape);
+    for (size_t i = 0; i < lks_model_layer_count(m); i++) {
+        struct lks_layer_info l;
+        lks_status st = lks_model_layer(m, i, &l);
+        if (st != LKS_OK)
+            return st;
+        shape_text(l.rank, l.dims, shape, sizeof shape);
+        printf("%-16s %-10s %-20s %14" PRId64 " %18" PRId64, l.name, l.type, shape, l.parameters,
+               l.multiply_adds);
+        if (strcmp(l.from, previous) != 0)
+            printf("  from %s", l.from);
+        printf("\n");
+        snprintf(previous, sizeof previous, "%s", l.name);
+        parameters += l.parameters;
+        multiply_adds += l.multiply_adds;
+    }
+    printf("%-16s %-10s %-20s %14" PRId64 " %18" PRId64 "  (forward, a sample)\n\n", "total", "",
+           "", parameters, multiply_adds);
+    return LKS_OK;
+}
+
+static lks_status print_memory(const lks_model *m, lks_device *device, const struct options *o)
+{
+    char parameters[32], inputs[32], values[32], total[32];
+    struct lks_trainer_params p;
+    struct lks_memory memory;
+    lks_trainer *t = NULL;
+    lks_status st;
+    lks_model_trainer_params(m, &p);
+    p.device = device;
+    if (o->batch.given)
+        p.batch = (uint32_t)o->batch.value;
+    LKSI_TRY(lks_trainer_create(&t, lks_model_graph(m), &p));
+    LKSI_TRY(lks_trainer_memory(t, &memory));
+    printf("memory of a training step at batch %u on %s:\n"
+           "  parameters and optimiser  %12s\n  inputs                    %12s\n"
+           "  values and gradients      %12s\n  total                     %12s\n",
+           p.batch, lks_device_get_info(device)->name,
+           human_bytes(memory.parameters, parameters, sizeof parameters),
+           human_bytes(memory.inputs, inputs, sizeof inputs),
+           human_bytes(memory.values, values, sizeof values),
+           human_bytes(memory.total, total, sizeof total));
+fail:
+    lks_trainer_destroy(&t);
+    return st;
+}
+
+static int summary(const char *file, struct options *o)
+{
+    lks_model *model = NULL;
+    lks_device *device = NULL;
+    lks_status st = lks_model_open(&model, file);
+    int status = st == LKS_OK ? EXIT_OK : fail_library(st);
+    if (status == EXIT_OK) {
+        printf("%s%s%s, sha256 %s\n%zu samples to train on, %zu to test on\n\n", color_bold(1),
+               lks_model_name(model), color_off(1), lks_model_sha256(model),
+               lks_dataset_count(lks_model_train_data(model)),
+               lks_model_test_data(model) != NULL ? lks_dataset_count(lks_model_test_data(model))
+                                                  : (size_t)0);
+        st = print_layers(model);
+        status = st == LKS_OK ? open_device(&device, &o->device) : fail_library(st);
+    }
+    if (status == EXIT_OK) {
+        st = print_memory(model, device, o);
+        status = st == LKS_OK ? EXIT_OK : fail_library(st);
+    }
+    lks_device_close(&device);
+    lks_model_destroy(&model);
+    return status;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    struct options o = {0};
+    char **rest;
+    int n_rest, status;
+    if (!parse_options(self, argc, argv, &o, &rest, &n_rest, &status))
+        return status;
+    if (n_rest != 1)
+        return fail_usage("summary takes one model file, %d given", n_rest);
+    if (o.device.names.count == 0) /* it needs no kernels; the table says so */
+        o.device.names = (struct text_list){{"ref"}, 1};
+    return summary(rest[0], &o);
+}
+
+const struct command command_summary = {
+    "summary",
+    "MODEL.yaml [options]",
+    "layers, shapes, parameters, operations, memory",
+    NULL,
+    specs,
+    LKSI_COUNT(specs),
+    run,
+};

@@ -1,0 +1,483 @@
+/*
+ * train.c - `lockstep train`: from a model file to a folder with weights and all that explains
+ * them. The order of writing makes a kill at any moment harmless: histories before the checkpoint
+ * that needs them, each file whole or not at all.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <lockstep/lockstep.h>
+
+#include "base/file.h"
+#include "cli.h"
+#include "curves.h"
+#include "event_log.h"
+#include "history.h"
+#include "progress.h"
+#include "run_dir.h"
+#include "run_json.h"
+
+struct options {
+    struct device_choice device;
+    struct number epochs, steps, batch, seed, checkpoint_every;
+    struct real expect;
+    const char *weights, *out, *log;
+    bool resume, overwrite, quiet, plain;
+};
+
+#define AT(member) offsetof(struct options, member)
+static const struct option_spec specs[] = {
+    DEVICE_OPTIONS(struct options, device),
+    {"epochs", 'e', OPTION_U32, AT(epochs), "N",
+     "passes over the data, in place of the model file's", 1},
+    {"steps", 0, OPTION_U64, AT(steps), "N",
+     "stop after N steps; the schedule of the learning rate stays", 1},
+    {"batch", 'b', OPTION_U32, AT(batch), "N", "samples a step, in place of the model file's", 1},
+    {"seed", 0, OPTION_U64, AT(seed), "N", "in place of the model file's", 0},
+    {"weights", 'w', OPTION_TEXT, AT(weights), "FILE", "start from these weights", 0},
+    {"expect-accuracy", 0, OPTION_REAL, AT(expect), "A",
+     "exit with status 1 if the test accuracy ends below A\n(0 to 1)", 0},
+    {"checkpoint-every", 0, OPTION_U64, AT(checkpoint_every), "N",
+     "write a checkpoint every N steps too, not only after\neach epoch", 1},
+    {"out", 'o', OPTION_TEXT, AT(out), "DIR", "output folder (default: runs/NAME)", 0},
+    {"resume", 'r', OPTION_FLAG, AT(resume), NULL,
+     "go on from the checkpoint in the output folder, to the\nsame bits", 0},
+    {"overwrite", 0, OPTION_FLAG, AT(overwrite), NULL,
+     "start anew although the output folder holds a run that\nis not finished", 0},
+    {"plain", 0, OPTION_FLAG, AT(plain), NULL, "slow contract kernels only; same bits", 0},
+    {"log-json", 0, OPTION_TEXT, AT(log), "FILE", "append one JSON object a step, epoch and result",
+     0},
+    {"quiet", 'q', OPTION_FLAG, AT(quiet), NULL, "no progress, only results and errors", 0},
+    OPTION_COMMON,
+};
+
+struct training {
+    struct options o;
+    const char *model_file;
+    char *resume_command;
+    lks_model *model;
+    lks_device *device;
+    lks_trainer *trainer;
+    struct lks_trainer_params params;
+    struct run_dir dir;
+    bool dir_open, began; /* `began`: the folder holds something worth keeping */
+    struct history history;
+    struct progress progress;
+    struct event_log *log;
+    struct run_facts facts;
+    char weights_sha[LKSI_SHA256_HEX];
+    double started, best;
+};
+
+static volatile sig_atomic_t stop_signal;
+
+static void on_signal(int number)
+{
+    stop_signal = number;
+}
+
+/* The first signal asks for a stop after the step; the second one kills. */
+static void catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESETHAND | SA_RESTART};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+/* ---- callbacks of the training ---- */
+
+static bool cancelled(void *user)
+{
+    (void)user;
+    return stop_signal != 0;
+}
+
+static void on_build(void *user, size_t done, size_t total)
+{
+    struct training *t = user;
+    progress_build(&t->progress, done, total);
+}
+
+static lks_status on_step(void *user, const struct lks_step_info *info)
+{
+    struct training *t = user;
+    lks_status st = history_add_step(&t->history, info);
+    if (st == LKS_OK)
+        st = event_log_step(t->log, info);
+    if (st == LKS_OK)
+        progress_step(&t->progress, info);
+    return st;
+}
+
+static lks_status write_state(struct training *t)
+{
+    lks_status st;
+    LKSI_TRY(history_write_steps(&t->history, t->dir.file[RUN_STEPS]));
+    LKSI_TRY(history_write_metrics(&t->history, t->dir.file[RUN_METRICS]));
+    LKSI_TRY(lks_trainer_save_checkpoint(t->trainer, lks_model_train_data(t->model),
+                                         t->dir.file[RUN_CHECKPOINT]));
+fail:
+    return st;
+}
+
+static lks_status on_epoch(void *user, const struct lks_epoch_info *info)
+{
+    struct training *t = user;
+    lks_status st;
+    LKSI_TRY(history_add_epoch(&t->history, info));
+    LKSI_TRY(event_log_epoch(t->log, info));
+    if (info->test_accuracy > t->best) {
+        t->best = info->test_accuracy;
+        LKSI_TRY(lks_trainer_save_weights(t->trainer, t->dir.file[RUN_BEST]));
+    }
+    LKSI_TRY(curves_write(&t->history, lks_model_name(t->model), t->dir.file[RUN_CURVES]));
+    LKSI_TRY(write_state(t));
+    progress_epoch(&t->progress, info);
+fail:
+    return st;
+}
+
+static lks_status on_checkpoint(void *user, lks_trainer *trainer)
+{
+    (void)trainer;
+    return write_state(user);
+}
+
+/* ---- before the training ---- */
+
+static lks_status write_facts(struct training *t)
+{
+    t->facts.steps = lks_trainer_steps(t->trainer);
+    t->facts.seconds = seconds_now() - t->started;
+    return run_json_write(&t->facts, t->dir.file[RUN_JSON]);
+}
+
+static void set_params(struct training *t)
+{
+    struct lks_trainer_params *p = &t->params;
+    lks_model_trainer_params(t->model, p);
+    p->device = t->device;
+    p->plain = t->o.plain;
+    p->on_build = on_build;
+    p->user = t;
+    if (t->o.epochs.given)
+        p->epochs = (uint32_t)t->o.epochs.value;
+    if (t->o.batch.given)
+        p->batch = (uint32_t)t->o.batch.value;
+    if (t->o.seed.given)
+        p->seed = t->o.seed.value;
+}
+
+/* What the folder must take: two checkpoints (the old one stays until the new one is whole), three
+ * times the weights, and the histories. */
+static uint64_t bytes_needed(const struct training *t, uint64_t steps)
+{
+    uint64_t weights = 4 * (uint64_t)lks_graph_scalar_count(lks_model_graph(t->model));
+    return 7 * weights + 96 * (steps < 1000000 ? steps : 1000000) + (1 << 18);
+}
+
+static uint64_t steps_per_epoch(const struct training *t)
+{
+    uint64_t count = lks_dataset_count(lks_model_train_data(t->model)), batch = t->params.batch;
+    return t->params.drop_last ? count / batch : (count + batch - 1) / batch;
+}
+
+static uint64_t total_steps(const struct training *t)
+{
+    uint64_t total = steps_per_epoch(t) * t->params.epochs;
+    return t->o.steps.given && t->o.steps.value < total ? t->o.steps.value : total;
+}
+
+static lks_status start_fresh(struct training *t)
+{
+    bool finished = false;
+    lks_status st;
+    if (!t->o.overwrite && run_dir_has(&t->dir, RUN_CHECKPOINT) &&
+        (!run_dir_has(&t->dir, RUN_JSON) ||
+         run_json_check(t->dir.file[RUN_JSON], NULL, &finished) != LKS_OK || !finished))
+        return lksi_fail(LKS_E_INPUT,
+                         "`%s` holds a run that is not finished; go on with it "
+                         "(--resume), start anew (--overwrite), or choose another "
+                         "folder (--out)",
+                         t->dir.path);
+    if (t->o.weights != NULL) {
+        LKSI_TRY(lks_trainer_load_weights(t->trainer, t->o.weights));
+        LKSI_TRY(lks_trainer_weights_sha256(t->trainer, t->weights_sha));
+        t->facts.start_weights = t->weights_sha;
+    }
+    if (t->o.log != NULL)
+        LKSI_TRY(event_log_open(&t->log, t->o.log));
+    LKSI_TRY(run_dir_clear(&t->dir));
+fail:
+    return st;
+}
+
+static lks_status start_again(struct training *t)
+{
+    bool finished;
+    lks_status st;
+    if (!run_dir_has(&t->dir, RUN_CHECKPOINT))
+        return lksi_fail(LKS_E_INPUT,
+                         "`%s` holds no checkpoint to resume from; leave out --resume "
+                         "to start a run",
+                         t->dir.path);
+    LKSI_TRY(run_json_check(t->dir.file[RUN_JSON], t->model, &finished));
+    LKSI_TRY(lks_trainer_load_checkpoint(t->trainer, lks_model_train_data(t->model),
+                                         t->dir.file[RUN_CHECKPOINT]));
+    LKSI_TRY(history_read(&t->history, t->dir.file[RUN_STEPS], t->dir.file[RUN_METRICS],
+                          lks_trainer_steps(t->trainer)));
+    t->best = history_best(&t->history);
+    if (t->o.log != NULL)
+        LKSI_TRY(event_log_open(&t->log, t->o.log));
+fail:
+    return st;
+}
+
+static int check_usage(const struct training *t)
+{
+    if (t->o.resume && t->o.weights != NULL)
+        return fail_usage("--resume takes the weights from the checkpoint; leave out --weights");
+    if (t->o.resume && t->o.overwrite)
+        return fail_usage("--resume and --overwrite contradict each other; leave one out");
+    return EXIT_OK;
+}
+
+static void say_start(const struct training *t)
+{
+    const struct lks_device_info *d = lks_device_get_info(t->device);
+    if (t->o.quiet)
+        return;
+    printf("%s%s%s on %s", color_bold(1), lks_model_name(t->model), color_off(1), d->name);
+    if (d->driver[0] != '\0')
+        printf(" (%s)", d->driver);
+    printf(": %zu samples, batch %u, %u epochs of %" PRIu64 " steps, seed %" PRIu64 "\n",
+           lks_dataset_count(lks_model_train_data(t->model)), t->params.batch, t->params.epochs,
+           steps_per_epoch(t), t->params.seed);
+    if (t->o.resume)
+        printf("going on after step %" PRIu64 "\n", lks_trainer_steps(t->trainer));
+    fflush(stdout);
+}
+
+/* Everything that can be refused is refused here, before the first step. */
+static int prepare(struct training *t)
+{
+    char *named = NULL;
+    int status = check_usage(t);
+    lks_status st;
+    if (status != EXIT_OK)
+        return status;
+    LKSI_TRY(lks_model_open(&t->model, t->model_file));
+    if (t->o.expect.given && lks_model_test_data(t->model) == NULL)
+        return fail_usage("--expect-accuracy needs test data; add `test:` under `data:` in %s",
+                          t->model_file);
+    status = open_device(&t->device, &t->o.device);
+    if (status != EXIT_OK)
+        return status;
+    set_params(t);
+    progress_init(&t->progress, t->o.quiet, total_steps(t), steps_per_epoch(t), t->params.epochs);
+    LKSI_TRY(lks_trainer_create(&t->trainer, lks_model_graph(t->model), &t->params));
+    progress_clear(&t->progress);
+    if (t->o.out == NULL) {
+        named = lksi_path_join("runs", lks_model_name(t->model));
+        if (named == NULL)
+            return fail_library(LKS_E_MEMORY);
+    }
+    st = run_dir_open(&t->dir, named != NULL ? named : t->o.out, bytes_needed(t, total_steps(t)));
+    free(named);
+    if (st != LKS_OK)
+        goto fail;
+    t->dir_open = true;
+    t->facts = (struct run_facts){.model_file = t->model_file,
+                                  .model = t->model,
+                                  .params = &t->params,
+                                  .device = lks_device_get_info(t->device)};
+    utc_now(t->facts.started);
+    t->best = -1.0;
+    LKSI_TRY(t->o.resume ? start_again(t) : start_fresh(t));
+    LKSI_TRY(write_facts(t));
+    t->began = true;
+    return EXIT_OK;
+fail:
+    progress_clear(&t->progress);
+    status = fail_library(st);
+    return st == LKS_E_MISMATCH ? EXIT_INPUT : status; /* --resume with something else */
+}
+
+/* ---- after it ---- */
+
+static int stopped(struct training *t)
+{
+    lks_status st = write_state(t);
+    if (st == LKS_OK)
+        st = write_facts(t);
+    if (st != LKS_OK)
+        return fail_library(st);
+    say_error("stopped after step %" PRIu64 "; go on with: %s", lks_trainer_steps(t->trainer),
+              t->resume_command);
+    return EXIT_SIGNAL + (int)stop_signal;
+}
+
+/* Test accuracy of the final weights: known from the last epoch, unless --steps ended inside one.
+ */
+static lks_status final_test(struct training *t)
+{
+    const lks_dataset *test = lks_model_test_data(t->model);
+    const struct history *h = &t->history;
+    if (test == NULL)
+        return LKS_OK;
+    t->facts.tested = true;
+    if (h->n_epoch > 0 && h->epoch[h->n_epoch - 1].steps == lks_trainer_steps(t->trainer)) {
+        t->facts.test_loss = h->epoch[h->n_epoch - 1].test_loss;
+        t->facts.test_accuracy = h->epoch[h->n_epoch - 1].test_accuracy;
+        return LKS_OK;
+    }
+    return lks_trainer_evaluate(t->trainer, test, &t->facts.test_loss, &t->facts.test_accuracy);
+}
+
+static int finish(struct training *t)
+{
+    const char *weights = t->dir.file[RUN_WEIGHTS];
+    char sha[LKSI_SHA256_HEX];
+    lks_status st;
+    LKSI_TRY(final_test(t));
+    LKSI_TRY(curves_write(&t->history, lks_model_name(t->model), t->dir.file[RUN_CURVES]));
+    LKSI_TRY(write_state(t));
+    LKSI_TRY(lks_trainer_save_weights(t->trainer, weights));
+    LKSI_TRY(lksi_file_sha256(weights, sha));
+    t->facts.finished = true;
+    t->facts.weights_sha256 = sha;
+    LKSI_TRY(write_facts(t));
+    t->facts.weights_sha256 = NULL; /* `sha` ends here */
+    LKSI_TRY(event_log_end(t->log, lks_trainer_steps(t->trainer), sha,
+                           t->facts.tested ? t->facts.test_accuracy : (double)NAN));
+    progress_clear(&t->progress);
+    if (t->facts.tested)
+        printf("test accuracy  %s%.4f%s\n", color_bold(1), t->facts.test_accuracy, color_off(1));
+    printf("%s  %s\n", sha, weights);
+    if (t->o.expect.given && t->facts.test_accuracy < t->o.expect.value) {
+        say_error("test accuracy %.4f is below the expected %.4f", t->facts.test_accuracy,
+                  t->o.expect.value);
+        return EXIT_NO;
+    }
+    return EXIT_OK;
+fail:
+    progress_clear(&t->progress);
+    return fail_library(st);
+}
+
+static int train(struct training *t)
+{
+    lks_status st;
+    int status = prepare(t);
+    if (status != EXIT_OK)
+        return status;
+    say_start(t);
+    catch_signals();
+    st = lks_trainer_fit(t->trainer, lks_fit_params(.train = lks_model_train_data(t->model),
+                                                    .test = lks_model_test_data(t->model),
+                                                    .max_steps = t->o.steps.value,
+                                                    .checkpoint_every = t->o.checkpoint_every.value,
+                                                    .on_step = on_step, .on_epoch = on_epoch,
+                                                    .on_checkpoint = on_checkpoint,
+                                                    .cancelled = cancelled, .user = t));
+    progress_clear(&t->progress);
+    if (st == LKS_E_CANCELLED && stop_signal != 0)
+        return stopped(t);
+    if (st != LKS_OK)
+        return fail_library(st);
+    return finish(t);
+}
+
+static void release(struct training *t)
+{
+    event_log_close(&t->log);
+    lks_trainer_destroy(&t->trainer);
+    lks_device_close(&t->device);
+    lks_model_destroy(&t->model);
+    history_free(&t->history);
+    if (t->dir_open)
+        run_dir_close(&t->dir, t->began);
+    free(t->resume_command);
+}
+
+static void add_quoted(struct lksi_str *s, const char *word)
+{
+    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                               "_-./:=,+@%";
+    if (word[0] != '\0' && strspn(word, safe) == strlen(word)) {
+        lksi_str_add(s, " %s", word);
+        return;
+    }
+    lksi_str_add(s, " '");
+    for (const char *p = word; *p != '\0'; p++)
+        if (*p == '\'')
+            lksi_str_add(s, "'\\''");
+        else
+            lksi_str_append(s, p, 1);
+    lksi_str_add(s, "'");
+}
+
+/* The words of this call, ready for a shell, with --resume in place of --overwrite. The start
+ * weights are in the checkpoint. Called before the options are read, since that sorts argv. */
+static char *make_resume_command(int argc, char **argv)
+{
+    struct lksi_str s = {0};
+    lksi_str_add(&s, "%s", program_invocation_name);
+    for (int i = 0; i < argc; i++) {
+        if (strcmp(argv[i], "--resume") == 0 || strcmp(argv[i], "-r") == 0 ||
+            strcmp(argv[i], "--overwrite") == 0)
+            continue;
+        if ((strcmp(argv[i], "--weights") == 0 || strcmp(argv[i], "-w") == 0) && i + 1 < argc) {
+            i++;
+            continue;
+        }
+        if (strncmp(argv[i], "--weights=", 10) != 0)
+            add_quoted(&s, argv[i]);
+    }
+    lksi_str_add(&s, " --resume");
+    if (s.failed) {
+        free(s.text);
+        return NULL;
+    }
+    return s.text;
+}
+
+static int run(const struct command *self, int argc, char **argv)
+{
+    struct training t = {.started = seconds_now()};
+    char **rest;
+    int n_rest, status;
+    t.resume_command = make_resume_command(argc, argv);
+    if (t.resume_command == NULL)
+        return fail_library(LKS_E_MEMORY);
+    if (parse_options(self, argc, argv, &t.o, &rest, &n_rest, &status)) {
+        t.model_file = n_rest > 0 ? rest[0] : NULL;
+        if (n_rest != 1)
+            status = fail_usage("train takes one model file, %d given; `lockstep train --help` "
+                                "shows how",
+                                n_rest);
+        else
+            status = train(&t);
+    }
+    release(&t);
+    return status;
+}
+
+const struct command command_train = {
+    "train",
+    "MODEL.yaml [options]",
+    "trains a model and writes its weights",
+    "Writes into the output folder: weights.safetensors (its sha256 is the digest of the run, the\n"
+    "same on every device), best.safetensors, checkpoint.safetensors, metrics.csv, steps.csv,\n"
+    "curves.svg and run.json. Ctrl-C ends the step, writes a checkpoint and says how to go on; a\n"
+    "second Ctrl-C quits at once.",
+    specs,
+    LKSI_COUNT(specs),
+    run,
+};
