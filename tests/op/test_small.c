@@ -1,0 +1,252 @@
+/*
+ * test_small.c - the dense layer, pooling, the loss, training operators: refused shapes, the
+ * operators their gradients ask for, what they absorb, values that the harness does not draw.
+ * Schedules and C loops are the harness's.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <criterion/criterion.h>
+
+#include "helpers.h"
+#include "op/attr.h"
+
+/* A tensor of floats in one word: "2x3"; of integers: "i2". */
+static struct lksi_desc desc_of(const char *text)
+{
+    struct lksi_desc d = {.dtype = *text == 'i' ? LKSI_I32 : LKSI_F32};
+    const char *p = *text == 'i' ? text + 1 : text;
+    char *end;
+    do {
+        d.dim[d.rank++] = strtoll(p, &end, 10);
+        p = end + 1;
+    } while (*end == 'x');
+    return d;
+}
+
+static lks_status make(struct lksi_call *call, const char *op, const void *attr, uint32_t leaf,
+                       const char *const *in)
+{
+    struct lksi_desc d[LKSI_MAX_IN];
+    int n = 0;
+    for (; in[n] != NULL; n++)
+        d[n] = desc_of(in[n]);
+    return lksi_call_make(call, lksi_op_find(op), attr, leaf, n, d);
+}
+#define IN(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* ---- refused shapes ---- */
+
+struct refused {
+    const char *text; /* a part of the error */
+    const char *op;
+    const char *in[LKSI_MAX_IN];
+    uint32_t leaf;
+};
+
+static const struct refused refused[] = {
+    {"b is [4], [3] wanted", "add", {"3", "4"}, 8},
+    {"x must hold 32-bit floats", "relu", {"i3"}, 8},
+    {"dy is [3,2], [2,3] wanted", "relu_grad", {"2x3", "3x2"}, 8},
+    {"every dimension must be 1", "relu", {"2x0"}, 8},
+    {"x is [2,3,4], 2 dimensions", "dense", {"2x3x4", "5x3"}, 8},
+    {"the weight is [5,4], [5,3] wanted", "dense", {"2x3", "5x4"}, 8},
+    {"the bias is [4], [5] wanted", "dense", {"2x3", "5x3", "4"}, 8},
+    {"the weight is [4,3], [5,3] wanted", "dense_data_grad", {"2x5", "4x3"}, 8},
+    {"the mask is [2,5], [2,3] wanted", "dense_data_grad", {"2x5", "5x3", "2x5"}, 8},
+    {"dy is [3,5], [2,5] wanted", "dense_weight_grad", {"2x3", "3x5"}, 8},
+    {"leaf 3", "dense_weight_grad", {"2x3", "2x5"}, 3},
+    {"leaf 0", "bias_grad", {"2x3"}, 0},
+    {"[N,K] or [N,H,W,K] wanted", "bias_grad", {"2x3x4"}, 8},
+    {"leaf 131072", "batch_mean", {"4"}, 131072},
+    {"1 dimension wanted", "batch_mean", {"4x1"}, 8},
+    {"the labels is [3], [2] wanted", "softmax_cross_entropy", {"2x10", "i3"}, 8},
+    {"the labels must hold 32-bit integers", "softmax_cross_entropy", {"2x10", "2"}, 8},
+    {"dloss is [1], [2] wanted", "softmax_cross_entropy_grad", {"2x10", "i2", "1"}, 8},
+    {"the momentum is [6], [5] wanted", "sgd", {"5", "5", "6", "8", "i1"}, 8},
+    {"hyper is [3], [8] wanted", "sgd", {"5", "5", "5", "3", "i1"}, 8},
+    {"the flag must hold 32-bit integers", "sgd", {"5", "5", "5", "8", "1"}, 8},
+    {"the loss is [2], [1] wanted", "guard", {"5", "2", "i1", "i1"}, 8},
+    {"the flag is [2], [1] wanted", "guard", {"5", "1", "i2", "i2"}, 8},
+};
+
+Test(small, refuses_impossible_shapes)
+{
+    static const struct lksi_dense_attr dense;
+    for (size_t i = 0; i < LKSI_COUNT(refused); i++) {
+        struct lksi_call call;
+        EXPECT_FAIL(LKS_E_ARGUMENT,
+                    make(&call, refused[i].op, &dense, refused[i].leaf, refused[i].in),
+                    refused[i].text, refused[i].op);
+    }
+}
+
+Test(small, refuses_impossible_pools)
+{
+    static const struct {
+        const char *text;
+        struct lksi_maxpool_attr a;
+    } pools[] = {
+        {"kernel 0 and stride 1 along the height", {0, 2, 1, 1, 0, 0, 0, 0, 0}},
+        {"stride 0 along the width", {2, 2, 2, 0, 0, 0, 0, 0, 0}},
+        {"padding 2 and 0 along the height, 0 to 1", {2, 2, 2, 2, 2, 0, 0, 0, 0}},
+        {"padding 0 and -1 along the width", {2, 2, 2, 2, 0, 0, 0, -1, 0}},
+        {"the kernel of 7 does not fit the padded height of 6", {7, 2, 1, 1, 1, 0, 0, 0, 0}},
+    };
+    struct lksi_maxpool_attr two = {2, 2, 2, 2, 0, 0, 0, 0, 0};
+    struct lksi_call call;
+    for (size_t i = 0; i < LKSI_COUNT(pools); i++)
+        EXPECT_FAIL(LKS_E_ARGUMENT, make(&call, "maxpool", &pools[i].a, 8, IN("1x5x5x2")),
+                    pools[i].text, "maxpool");
+    EXPECT_FAIL(LKS_E_ARGUMENT, make(&call, "maxpool", &two, 8, IN("5x5x2")), "4 dimensions");
+    EXPECT_FAIL(LKS_E_ARGUMENT, make(&call, "maxpool_grad", &two, 8, IN("1x5x5x2", "1x3x2x2")),
+                "dy is [1,3,2,2], [1,2,2,2] wanted");
+}
+
+Test(small, reshape_infers_one_dimension)
+{
+    struct lksi_reshape_attr a = {2, {2, -1}};
+    struct lksi_call call;
+    char text[96];
+    EXPECT_OK(make(&call, "reshape", &a, 8, IN("2x3x5")));
+    cr_expect_str_eq(lksi_desc_text(&call.out[0], text), "[2,15]");
+    a = (struct lksi_reshape_attr){2, {4, -1}};
+    EXPECT_FAIL(LKS_E_ARGUMENT, make(&call, "reshape", &a, 8, IN("2x3x5")), "30 elements",
+                "[4,-1]");
+    a = (struct lksi_reshape_attr){2, {-1, -1}};
+    EXPECT_FAIL(LKS_E_ARGUMENT, make(&call, "reshape", &a, 8, IN("2x3x5")), "dimension 1");
+    a = (struct lksi_reshape_attr){2, {5, 5}};
+    EXPECT_FAIL(LKS_E_ARGUMENT, make(&call, "reshape", &a, 8, IN("2x3x5")), "[5,5]");
+    a = (struct lksi_reshape_attr){5, {30, 30, 30, 30, 30}};
+    EXPECT_FAIL(LKS_E_ARGUMENT, make(&call, "reshape", &a, 8, IN("2x3x5")), "30 elements");
+    a = (struct lksi_reshape_attr){0, {0}};
+    EXPECT_FAIL(LKS_E_ARGUMENT, make(&call, "reshape", &a, 8, IN("2x3x5")), "rank 0");
+}
+
+Test(small, fill_and_mean_gradient_refuse)
+{
+    struct lksi_fill_attr f = {1.0f, {LKSI_I32, 1, {3}}};
+    struct lksi_batch_mean_grad_attr m = {0};
+    struct lksi_call call;
+    EXPECT_FAIL(LKS_E_ARGUMENT, lksi_call_make(&call, lksi_op_find("fill"), &f, 8, 0, NULL),
+                "32-bit floats");
+    f.desc = lksi_desc_make(LKSI_F32, 2, (int64_t)3, (int64_t)0);
+    EXPECT_FAIL(LKS_E_ARGUMENT, lksi_call_make(&call, lksi_op_find("fill"), &f, 8, 0, NULL),
+                "[3,0]");
+    EXPECT_FAIL(LKS_E_ARGUMENT, make(&call, "batch_mean_grad", &m, 8, IN("1")), "0 samples");
+}
+
+/* ---- gradients and fusion ---- */
+
+struct recorder {
+    struct lksi_builder b;
+    char text[256];
+    lksi_value next;
+};
+
+static lks_status record(struct lksi_builder *b, const char *op, const void *attr, int n_in,
+                         const lksi_value *in, lksi_value *out)
+{
+    struct recorder *r = (struct recorder *)b;
+    size_t used = strlen(r->text);
+    (void)attr;
+    used += (size_t)sprintf(r->text + used, "%s(", op);
+    for (int i = 0; i < n_in; i++)
+        used += (size_t)sprintf(r->text + used, "%s%d", i > 0 ? "," : "", in[i]);
+    *out = r->next++;
+    sprintf(r->text + used, ")=%d ", *out);
+    return LKS_OK;
+}
+
+Test(small, dense_gradient_asks_for_its_operators)
+{
+    struct lksi_dense_attr attr = {1};
+    struct lksi_call call;
+    struct recorder r = {.b = {record, NULL}, .next = 20};
+    lksi_value din[3] = {LKSI_NONE, LKSI_NONE, LKSI_NONE};
+    EXPECT_OK(make(&call, "dense", &attr, 8, IN("2x3", "5x3", "5")));
+    EXPECT_OK(call.op->grad(&r.b, &call, (lksi_value[]){1, 2, 3}, (lksi_value[]){4},
+                            (lksi_value[]){5}, (bool[]){true, true, true}, din));
+    cr_expect_str_eq(r.text, "relu_grad(4,5)=20 dense_data_grad(20,2)=21 "
+                             "dense_weight_grad(1,20)=22 bias_grad(20)=23 ");
+    cr_expect(din[0] == 21 && din[1] == 22 && din[2] == 23);
+    r.text[0] = '\0';
+    attr.relu = 0;
+    din[0] = din[2] = LKSI_NONE;
+    EXPECT_OK(call.op->grad(&r.b, &call, (lksi_value[]){1, 2, 3}, (lksi_value[]){4},
+                            (lksi_value[]){5}, (bool[]){false, true, false}, din));
+    cr_expect_str_eq(r.text, "dense_weight_grad(1,5)=24 ");
+    cr_expect(din[0] == LKSI_NONE && din[1] == 24 && din[2] == LKSI_NONE);
+}
+
+Test(small, only_the_loss_has_a_gradient)
+{
+    struct lksi_call call;
+    struct recorder r = {.b = {record, NULL}, .next = 20};
+    lksi_value din[2], none = LKSI_NONE;
+    bool need[2] = {true, false};
+    EXPECT_OK(make(&call, "softmax_cross_entropy", NULL, 8, IN("2x10", "i2")));
+    EXPECT_OK(call.op->grad(&r.b, &call, (lksi_value[]){1, 2}, (lksi_value[]){3, 4, 5},
+                            (lksi_value[]){6, none, none}, need, din));
+    cr_expect_str_eq(r.text, "softmax_cross_entropy_grad(4,2,6)=20 ");
+    EXPECT_FAIL(LKS_E_ARGUMENT,
+                call.op->grad(&r.b, &call, (lksi_value[]){1, 2}, (lksi_value[]){3, 4, 5},
+                              (lksi_value[]){6, 7, none}, need, din),
+                "only the loss");
+}
+
+Test(small, absorbs_relu_only_where_it_is_the_same)
+{
+    const struct lksi_op *relu = lksi_op_find("relu"), *relu_grad = lksi_op_find("relu_grad");
+    const struct lksi_op *dense = lksi_op_find("dense"), *data = lksi_op_find("dense_data_grad");
+    const struct lksi_op *pool = lksi_op_find("maxpool_grad");
+    struct lksi_dense_attr d = {0};
+    struct lksi_maxpool_attr p = {2, 2, 2, 2, 0, 0, 0, 0, 0};
+    lksi_value in[LKSI_MAX_IN] = {1, 2};
+    int n_in = 2;
+    cr_expect(!dense->absorb(&d, in, &n_in, relu_grad, NULL, (lksi_value[]){3, 4}, 1));
+    cr_expect(d.relu == 0 && dense->absorb(&d, in, &n_in, relu, NULL, (lksi_value[]){3}, 0));
+    cr_expect(d.relu == 1 && n_in == 2);
+    cr_expect(!data->absorb(NULL, in, &n_in, relu_grad, NULL, (lksi_value[]){9, 8}, 0));
+    cr_expect(data->absorb(NULL, in, &n_in, relu_grad, NULL, (lksi_value[]){9, 8}, 1));
+    cr_expect(n_in == 3 && in[2] == 9);
+    cr_expect(!data->absorb(NULL, in, &n_in, relu_grad, NULL, (lksi_value[]){9, 8}, 1));
+    /* the mask must be the pooled image itself */
+    cr_expect(!pool->absorb(&p, in, &n_in, relu_grad, NULL, (lksi_value[]){7, 8}, 1));
+    cr_expect(pool->absorb(&p, in, &n_in, relu_grad, NULL, (lksi_value[]){1, 8}, 1));
+    cr_expect(p.relu_mask == 1);
+}
+
+/* ---- values ---- */
+
+Test(small, label_out_of_range_gives_nan)
+{
+    const float logits[] = {1.0f, 2.0f, 3.0f, 3.0f, 1.0f, 3.0f, 5.0f, 5.0f, 1.0f};
+    const int32_t labels[] = {3, -1, 1};
+    float loss[3], prob[9], hit[3];
+    struct lksi_call call;
+    EXPECT_OK(make(&call, "softmax_cross_entropy", NULL, 8, IN("3x3", "i3")));
+    for (U64 n = 0; n < 3; n++)
+        call.op->item((const void *[]){logits, labels}, (void *[]){loss, prob, hit},
+                      call.dims.bytes, n);
+    cr_expect(isnan(loss[0]) && hit[0] == 0.0f);
+    cr_expect(isnan(loss[1]) && hit[1] == 0.0f);
+    cr_expect(loss[2] > 0.0f && hit[2] == 0.0f, "of equal logits the first is the answer");
+}
+
+Test(small, pool_keeps_the_first_nan)
+{
+    const float x[] = {1.0f, NAN, 5.0f, NAN};
+    const float dy[] = {2.0f};
+    struct lksi_maxpool_attr two = {2, 2, 2, 2, 0, 0, 0, 0, 0};
+    float y[1], dx[4];
+    struct lksi_call call;
+    EXPECT_OK(make(&call, "maxpool", &two, 8, IN("1x2x2x1")));
+    call.op->item((const void *[]){x}, (void *[]){y}, call.dims.bytes, 0);
+    cr_expect(isnan(y[0]));
+    EXPECT_OK(make(&call, "maxpool_grad", &two, 8, IN("1x2x2x1", "1x1x1x1")));
+    for (U64 i = 0; i < 4; i++)
+        call.op->item((const void *[]){x, dy}, (void *[]){dx}, call.dims.bytes, i);
+    cr_expect(dx[0] == 0.0f && dx[1] == 2.0f && dx[2] == 0.0f && dx[3] == 0.0f);
+}
