@@ -57,8 +57,10 @@ lks_status lks_dataset_create(lks_dataset **dataset, const struct lks_dataset_pa
         .fill = p->fill,
         .user = p->user,
         .labels = p->labels,
-        .normalize = normalize_of(&p->normalize, value),
     };
+    /* Float samples are taken as they are: a normalisation given with them is refused below. */
+    if (p->pixels != NULL || p->normalize.mean != 0 || p->normalize.std != 0)
+        params.normalize = normalize_of(&p->normalize, value);
     st = lksi_dataset_create(&data, &params);
     return st == LKS_OK ? wrap(dataset, data) : st;
 }

@@ -3,6 +3,8 @@
  */
 #include <math.h>
 
+#include <lockstep/dataset.h>
+
 #include "data/dataset.h"
 #include "helpers.h"
 
@@ -211,4 +213,31 @@ Test(dataset, refusals_of_content)
     expect_refused(&p, LKS_E_INPUT, "std 0 of channel 1");
     p.normalize = (struct lksi_normalize){zero, tiny, 1};
     expect_refused(&p, LKS_E_INPUT, "beyond single precision");
+}
+
+/* The public functions over the same code: each source, the defaults, and a refusal. */
+Test(dataset, public_calls)
+{
+    const float values[4] = {1, 2, 3, 4};
+    struct lks_dataset_params p = {.count = 2, .w = 2, .floats = values, .labels = labels};
+    lks_dataset *d = NULL;
+    uint32_t hwc[3];
+    int calls = 0;
+    EXPECT_OK(lks_dataset_create(&d, &p));
+    lks_dataset_shape(d, hwc);
+    cr_assert(hwc[0] == 1 && hwc[1] == 2 && hwc[2] == 1);
+    cr_assert_eq(lks_dataset_count(d), 2);
+    cr_assert_eq(lks_dataset_classes(d), 4);
+    cr_assert_eq(strlen(lks_dataset_sha256(d)), 64);
+    lks_dataset_destroy(&d);
+    cr_assert_null(d);
+    p.normalize.std = 2;
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_dataset_create(&d, &p), "normalize is for pixels only");
+    p = (struct lks_dataset_params){.count = 5, .h = 2, .classes = 5, .fill = fill, .user = &calls};
+    EXPECT_OK(lks_dataset_create(&d, &p));
+    cr_assert_str_eq(lks_dataset_sha256(d), "");
+    lks_dataset_destroy(&d);
+    p = (struct lks_dataset_params){.count = 2, .h = 2, .c = 3, .pixels = pixels, .labels = labels};
+    EXPECT_OK(lks_dataset_create(&d, &p));
+    lks_dataset_destroy(&d);
 }
