@@ -4,6 +4,7 @@
 #ifndef LOCKSTEP_LOCKSTEP_H
 #define LOCKSTEP_LOCKSTEP_H
 
+#include <lockstep/compare.h>
 #include <lockstep/dataset.h>
 #include <lockstep/device.h>
 #include <lockstep/export.h>

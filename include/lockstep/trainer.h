@@ -45,6 +45,8 @@ struct lks_trainer_params {
     bool no_shuffle;
     struct lks_sgd sgd;
     bool plain;         /* run the slow contract schedules only; same bits */
+    bool no_admission;  /* skip the check of schedules at their first use on a device; to study a
+                           device that fails it */
     void (*on_build)(void *user, size_t done, size_t total); /* kernels being compiled; or NULL */
     void *user;
 };

@@ -47,6 +47,16 @@ const char *lksi_desc_text(const struct lksi_desc *d, char *text)
     return text;
 }
 
+const char *lksi_desc_place(const struct lksi_desc *d, int64_t index, char *text)
+{
+    struct lksi_desc at = {.rank = d->rank};
+    for (int i = d->rank - 1; i >= 0; i--) {
+        at.dim[i] = index % d->dim[i];
+        index /= d->dim[i];
+    }
+    return lksi_desc_text(&at, text);
+}
+
 const struct lksi_op *lksi_op_at(size_t index)
 {
     for (size_t f = 0; lksi_op_table[f] != NULL; f++)

@@ -31,6 +31,8 @@ bool lksi_desc_equal(const struct lksi_desc *a, const struct lksi_desc *b);
 struct lksi_desc lksi_desc_make(enum lksi_dtype dtype, int rank, ...); /* int64_t dims */
 /* "[64,28,28,1]" into `text` (at least 96 bytes); returns text. */
 const char *lksi_desc_text(const struct lksi_desc *d, char *text);
+/* The coordinates of element `index`, "[0,3,5,7]", into `text` (at least 96 bytes); returns text. */
+const char *lksi_desc_place(const struct lksi_desc *d, int64_t index, char *text);
 
 /* One use of an operator: everything its functions may look at. */
 struct lksi_call {

@@ -90,6 +90,8 @@ lks_status lksi_dev_wait(struct lksi_dev *dev, uint64_t mark)
     cl_event event = NULL;
     lks_status st;
     cl_int e;
+    if (mark >= dev->mark_next)
+        return lksi_fail(LKS_E_ARGUMENT, "mark %llu was never set", (unsigned long long)mark);
     if (dev->id == NULL)
         return LKS_OK;
     if (mark == 0) {

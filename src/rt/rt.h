@@ -85,7 +85,8 @@ lks_status lksi_buf_read(struct lksi_buf *buf, uint64_t offset, void *data, uint
 lks_status lksi_buf_zero(struct lksi_buf *buf);
 
 /* Uploads beside compute: a write on the second queue that starts when `after` (a mark of earlier
- * compute, or 0) is reached; launches queued after lksi_dev_use_uploads wait for it. */
+ * compute, or 0) is reached; launches queued after lksi_dev_use_uploads wait for all uploads so
+ * far. `data` must stay unchanged until a mark set after lksi_dev_use_uploads is reached. */
 lks_status lksi_buf_upload(struct lksi_buf *buf, uint64_t offset, const void *data, uint64_t bytes,
                            uint64_t after);
 lks_status lksi_dev_use_uploads(struct lksi_dev *dev);
@@ -103,8 +104,11 @@ lks_status lksi_dev_flush(struct lksi_dev *dev);
 
 /*
  * One piece of OpenCL C: an embedded file under cl/ ("op/conv2d_cpu.cl") or literal text, with
- * macros set in front of it and unset behind it. In the text LKS_KERNEL(name) gives every kernel
- * a name that no other unit of the same program has.
+ * macros set in front of it and unset behind it, as are all macros that the text itself defines.
+ * Contract headers stand once a program, before all units and their macros. `#include "x.h"` means
+ * contract/x.h, `#include "x.cl"` a file beside the unit. In the text LKS_KERNEL(name) gives every
+ * kernel, and LKS_FN(name) every helper function or type, a name that no other unit of the same
+ * program has.
  */
 struct lksi_unit {
     const char *source; /* embedded file name, or NULL if `text` is given */
@@ -131,10 +135,15 @@ void lksi_program_destroy(struct lksi_program **program);
 lks_status lksi_kernel_create(struct lksi_kernel **kernel, struct lksi_program *program,
                               size_t index, const char *name);
 void lksi_kernel_destroy(struct lksi_kernel **kernel);
-/* SHA-256 (hex) of the binary behind unit `index`: the key of admission verdicts. */
+/* SHA-256 (hex) behind unit `index`, the key of admission verdicts: of the binary, or, where the
+ * binary grows with use (CPU devices), of its text, options, device, driver and our version. */
 const char *lksi_program_digest(const struct lksi_program *program, size_t index);
-/* After the kernels ran once: stores binaries again where the implementation compiles late
- * (PoCL builds per local size at the first launch). Cheap if nothing changed. */
+/*
+ * Stores binaries again where the implementation compiles late (PoCL builds per local size at the
+ * first launch). Call it when all kernels ran, best at the end of a run: the first time PoCL
+ * compiles each kernel once more for it, which takes about as long as all first launches did.
+ * Nothing is done if every launch so far was in the cache already.
+ */
 lks_status lksi_program_settle(struct lksi_program *program);
 
 /* A small text stored beside the cached binaries under `key` (admission verdicts, tuning). */

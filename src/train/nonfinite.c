@@ -16,28 +16,12 @@ static int64_t first_bad(const float *x, int64_t n)
     return n;
 }
 
-static void index_text(const struct lksi_desc *d, int64_t index, char *text, size_t size)
-{
-    int64_t rest = index;
-    int64_t at[LKSI_MAX_RANK];
-    size_t used = 0;
-    for (int i = d->rank - 1; i >= 0; i--) {
-        at[i] = rest % d->dim[i];
-        rest /= d->dim[i];
-    }
-    for (int i = 0; i < d->rank && used < size; i++)
-        used += (size_t)snprintf(text + used, size - used, "%s%lld", i == 0 ? "[" : ",",
-                                 (long long)at[i]);
-    if (used < size)
-        snprintf(text + used, size - used, "]");
-}
-
 static lks_status look(struct lksi_stage *stage, const char *name, uint64_t step)
 {
     for (int j = 0; j < stage->call.n_out; j++) {
         const struct lksi_desc *d = &stage->call.out[j];
         int64_t n = lksi_desc_count(d), bad;
-        char where[128];
+        char where[96];
         float *x;
         lks_status st;
         if (d->dtype != LKSI_F32)
@@ -48,13 +32,12 @@ static lks_status look(struct lksi_stage *stage, const char *name, uint64_t step
         st = lksi_buf_read(stage->out[j], 0, x, (uint64_t)n * sizeof *x);
         bad = st == LKS_OK ? first_bad(x, n) : n;
         if (bad < n) {
-            index_text(d, bad, where, sizeof where);
             st = lksi_fail(LKS_E_NONFINITE,
                            "step %llu: operator `%s` (%s) is the first to give %g, at element %s of "
                            "output %d; the parameters are as they were before this step; lower the "
                            "learning rate or look at the data",
                            (unsigned long long)step, name, stage->call.op->name, (double)x[bad],
-                           where, j);
+                           lksi_desc_place(d, bad, where), j);
         }
         free(x);
         if (st != LKS_OK)

@@ -40,6 +40,7 @@ lks_status lksi_step_plan_get(struct lks_trainer *t, uint32_t batch, bool traini
     struct lksi_plan_params params = {
         .store = t->store,
         .plain = t->params.plain,
+        .no_admission = t->params.no_admission,
         .progress = {t->params.on_build, t->params.user},
     };
     lks_status st;
