@@ -30,7 +30,7 @@ static double ref_gelu(double x)
 /* sin(pi x) for shift 0, cos(pi x) for shift 1 */
 static double turn(double x, int shift)
 {
-    double y = fmod(x, 2.0), n = rint(2 * y), r = y - n / 2, v;
+    double y = x - 2 * trunc(x / 2), n = rint(2 * y), r = y - n / 2, v;
     if (isnan(y))
         return NAN;
     int k = (int)n + shift;
