@@ -6,7 +6,8 @@
  * Before it, `pack` lays the weights out as [block][chain][NB], zero-filled past the last channel.
  *   conv    taps in the padding, or that meet no output, read a row of zeros
  *   padded  forward only, for few input channels: x was copied by `pad` into a frame of zeros, so
- *           that the taps of a row are one run of LEN elements
+ *           that the taps of a row are one run of elements
+ * DEPTH 1 is for as many groups as channels on either side: lanes of x meet lanes of the weights.
  * GRAD 1 takes the positions of dx class by class (row and column modulo the stride, the third
  * dimension of the launch), so that all positions of a tile meet the same taps.
  */
@@ -17,10 +18,37 @@
 #define MR     6
 #define NV     4
 #define GRAD   0
-#define LEN    0 /* above 0: the kernel `padded`, for runs of LEN elements, in place of `conv` */
-#define UNROLL 1
+#define FRAMED 0 /* 1: the kernel `padded` in place of `conv` */
+#define DEPTH  0
 #endif
 #define NB (16 * NV)
+
+/* Where a block of output channels lies; blocks do not cross groups, but with DEPTH, where the last
+ * one is moved back inside and leaves what it shares with its neighbour to that. */
+struct LKS_FN(block) {
+    U32 group, lane; /* its group, its first channel there */
+    U32 skip, lanes; /* it stores the channels [skip, lanes) of its NB */
+    U32 channel;     /* its first channel in the tensor */
+};
+
+static inline struct LKS_FN(block) LKS_FN(block_at)(U32 block, const struct lks_conv_dims *d)
+{
+    struct LKS_FN(block) b;
+#if DEPTH
+    b.group = 0u;
+    b.lane = b.channel = min(block * NB, d->c - NB);
+    b.skip = block * NB - b.lane;
+    b.lanes = NB;
+#else
+    const U32 wide = (GRAD ? d->c : d->k) / d->groups, per_group = (wide + NB - 1u) / NB;
+    b.group = block / per_group;
+    b.lane = block % per_group * NB;
+    b.skip = 0u;
+    b.lanes = min((U32)NB, wide - b.lane);
+    b.channel = b.group * wide + b.lane;
+#endif
+    return b;
+}
 
 /* ---- packing: work-item (16 chain elements, block) ---- */
 
@@ -53,18 +81,24 @@ static inline void LKS_FN(pack_square)(__global const float *w, U32 chain, __glo
 }
 #endif
 
-/* Chain elements [e0, e1) of lanes [i0, i1) of a block, of which only `lanes` are there. */
+/* Chain elements [e0, e1) of lanes [i0, i1) of a block. */
 static inline void LKS_FN(pack_edge)(__global const float *w, __global float *to, U32 e0, U32 e1,
-                                     U32 i0, U32 i1, U32 block, U32 lanes,
+                                     U32 i0, U32 i1, const struct LKS_FN(block) *b,
                                      const struct lks_conv_dims *d)
 {
-    const U32 taps = d->r * d->s, chain = taps * (GRAD ? d->k : d->c);
+    const U32 taps = d->r * d->s, cg = d->c / d->groups;
+#if GRAD && !DEPTH
+    const U32 kg = d->k / d->groups;
+#endif
     for (U32 e = e0; e < e1; e++) {
-        const U64 row = GRAD ? ((U64)(e % d->k) * taps + e / d->k) * d->c + block * NB
-                             : (U64)block * NB * chain + e;
-        const U64 step = GRAD ? 1u : chain;
+#if GRAD && !DEPTH
+        const U64 row = ((U64)(b->group * kg + e % kg) * taps + e / kg) * cg + b->lane;
+        const U64 step = 1u;
+#else
+        const U64 step = (U64)taps * cg, row = b->channel * step + e;
+#endif
         for (U32 i = i0; i < i1; i++)
-            to[(U64)e * NB + i] = i < lanes ? w[row + i * step] : 0.0f;
+            to[(U64)e * NB + i] = i < b->lanes ? w[row + i * step] : 0.0f;
     }
 }
 
@@ -74,23 +108,23 @@ LKS_KERNEL(pack)(__global const float *restrict w, __global const float *restric
                  __global float *restrict zeros, struct lks_conv_dims d, U32 n_zeros)
 {
     const U32 block = get_global_id(1);
-    const U32 chain = d.r * d.s * (GRAD ? d.k : d.c), wide = GRAD ? d.c : d.k;
+    const struct LKS_FN(block) b = LKS_FN(block_at)(block, &d);
+    const U32 chain = d.r * d.s * ((GRAD ? d.k : d.c) / d.groups);
     const U32 e0 = (U32)get_global_id(0) * 16u, e1 = min(e0 + 16u, chain);
-    const U32 lanes = min((U32)NB, wide - block * NB);
     __global float *to = wp + (U64)block * chain * NB;
 #if GRAD
-    LKS_FN(pack_edge)(w, to, e0, e1, 0u, NB, block, lanes, &d);
+    LKS_FN(pack_edge)(w, to, e0, e1, 0u, NB, &b, &d);
 #else
     for (U32 i = 0u; i < NB; i += 16u) {
-        if (i + 16u <= lanes && e0 + 16u == e1)
-            LKS_FN(pack_square)(w + (U64)(block * NB + i) * chain + e0, chain,
+        if (i + 16u <= b.lanes && e0 + 16u == e1)
+            LKS_FN(pack_square)(w + (U64)(b.channel + i) * chain + e0, chain,
                                 to + (U64)e0 * NB + i);
         else
-            LKS_FN(pack_edge)(w, to, e0, e1, i, i + 16u, block, lanes, &d);
+            LKS_FN(pack_edge)(w, to, e0, e1, i, i + 16u, &b, &d);
     }
     if (e0 == 0u && d.extra != 0u)
         for (U32 i = 0u; i < NB; i++)
-            bp[block * NB + i] = i < lanes ? bias[block * NB + i] : 0.0f;
+            bp[block * NB + i] = i < b.lanes ? bias[b.channel + i] : 0.0f;
 #endif
     if (e0 == 0u && block == 0u)
         for (U32 i = 0u; i < n_zeros; i++)
@@ -104,17 +138,18 @@ static inline float16 LKS_FN(drop)(float16 v, float16 test)
     return select(v, (float16)(0.0f), test <= 0.0f);
 }
 
-/* The lanes below `lanes` of v, through the mask if there is one. */
-static inline void LKS_FN(put)(float16 v, __global float *to, __global const float *mask, U32 lanes)
+/* Lanes [from, end) of v, through the mask if there is one. */
+static inline void LKS_FN(put)(float16 v, __global float *to, __global const float *mask, U32 from,
+                               U32 end)
 {
-    if (lanes >= 16u) {
+    if (from == 0u && end >= 16u) {
         if (mask != 0)
             v = LKS_FN(drop)(v, vload16(0, mask));
         vstore16(v, 0, to);
     } else {
         float lane[16];
         vstore16(v, 0, lane);
-        for (U32 i = 0u; i < lanes; i++)
+        for (U32 i = from; i < min(end, 16u); i++)
             to[i] = mask != 0 && mask[i] <= 0.0f ? 0.0f : lane[i];
     }
 }
@@ -146,7 +181,7 @@ static inline struct LKS_FN(place) LKS_FN(at)(U32 p, U32 rows, U32 cols)
     return at;
 }
 
-#if LEN == 0
+#if !FRAMED
 /* ---- any number of channels: work-item (tiles, block, class) ---- */
 
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
@@ -162,11 +197,11 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
         return;
     const U32 rows = (d.h - class_h + d.stride_h - 1u) / d.stride_h;
     const U32 cols = (d.w - class_w + d.stride_w - 1u) / d.stride_w;
-    const U32 src_h = d.oh, src_w = d.ow, len = d.k, wide = d.c;
+    const U32 src_h = d.oh, src_w = d.ow, src_c = d.k, dst_c = d.c;
     const U32 mul_h = 1u, mul_w = 1u;
 #else
     const U32 rows = d.oh, cols = d.ow;
-    const U32 src_h = d.h, src_w = d.w, len = d.c, wide = d.k;
+    const U32 src_h = d.h, src_w = d.w, src_c = d.c, dst_c = d.k;
     const U32 mul_h = d.stride_h, mul_w = d.stride_w;
 #endif
     const U32 total = d.n * rows * cols;
@@ -174,9 +209,11 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
     if (first >= total)
         return;
     const U32 end = min(total - first, per_item * MR) + first;
-    const U32 lanes = min((U32)NB, wide - block * NB);
+    const U32 len = src_c / d.groups;
+    const struct LKS_FN(block) here = LKS_FN(block_at)(block, &d);
     __global const float *weights = wp + (U64)block * d.r * d.s * len * NB;
     struct LKS_FN(place) at = LKS_FN(at)(first, rows, cols);
+    src += DEPTH ? here.channel : here.group * len;
 
     for (U32 p = first; p < end; p += MR) {
         U32 row[MR], col[MR], base[MR];
@@ -223,7 +260,7 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
 #pragma unroll
                 for (int i = 0; i < MR; i++) {
                     int inside = row[i] + off_h < src_h && col[i] + off_w < src_w;
-                    a[i] = inside ? src + (U64)(base[i] + shift) * len : zeros;
+                    a[i] = inside ? src + (U64)(base[i] + shift) * src_c : zeros;
                 }
                 for (U32 c = 0u; c < len; c++) {
                     float16 w[NV];
@@ -233,10 +270,16 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
                     b += NB;
 #pragma unroll
                     for (int i = 0; i < MR; i++) {
+#if DEPTH
+#pragma unroll
+                        for (int j = 0; j < NV; j++)
+                            acc[i * NV + j] = fma(vload16(j, a[i]), w[j], acc[i * NV + j]);
+#else
                         const float16 x = (float16)(a[i][c]);
 #pragma unroll
                         for (int j = 0; j < NV; j++)
                             acc[i * NV + j] = fma(x, w[j], acc[i * NV + j]);
+#endif
                     }
                 }
             }
@@ -244,14 +287,14 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
 #pragma unroll
         for (int i = 0; i < MR; i++) {
             if (p + i < end) {
-                __global float *to = dst + out[i] * wide + block * NB;
+                __global float *to = dst + out[i] * dst_c + here.channel;
 #pragma unroll
                 for (int j = 0; j < NV; j++) {
                     float16 v = acc[i * NV + j];
                     __global const float *mask = 0;
 #if GRAD
                     if (d.extra != 0u)
-                        mask = extra + out[i] * wide + block * NB + 16 * j;
+                        mask = extra + out[i] * dst_c + here.channel + 16 * j;
 #else
                     if (d.extra != 0u)
                         v = v + vload16(j, extra + block * NB);
@@ -259,8 +302,9 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
                     v = v + 0.0f;
                     if (!GRAD && d.relu != 0u)
                         v = LKS_FN(drop)(v, v);
-                    if (lanes > 16u * j)
-                        LKS_FN(put)(v, to + 16 * j, mask, lanes - 16u * j);
+                    if (here.lanes > 16u * j)
+                        LKS_FN(put)(v, to + 16 * j, mask, here.skip - min(here.skip, 16u * j),
+                                    here.lanes - 16u * j);
                 }
             }
         }
@@ -270,12 +314,13 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
 #else
 /* ---- few input channels: x in a frame of zeros ---- */
 
-/* Work-item (tiles, block). Each of the d.r rows of taps is `runs` runs of LEN elements, the runs
+/* Work-item (tiles, block). Each of the d.r rows of taps is `runs` runs of `len` elements,
  * `step` elements apart. */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 LKS_KERNEL(padded)(__global const float *restrict frame, __global const float *restrict wp,
                    __global const float *restrict bias, __global float *restrict y,
-                   struct lks_conv_dims d, U32 per_item, U32 fh, U32 fw, U32 runs, U32 step)
+                   struct lks_conv_dims d, U32 per_item, U32 fh, U32 fw, U32 runs, U32 len,
+                   U32 step)
 {
     const U32 block = get_global_id(1);
     const U32 total = d.n * d.oh * d.ow;
@@ -303,8 +348,7 @@ LKS_KERNEL(padded)(__global const float *restrict frame, __global const float *r
         for (U32 r = 0u; r < d.r; r++) {
             U64 run = (U64)r * d.dil_h * fw * d.c;
             for (U32 q = 0u; q < runs; q++, run += step) {
-#pragma unroll UNROLL
-                for (U32 c = 0u; c < LEN; c++) {
+                for (U32 c = 0u; c < len; c++) {
                     float16 w[NV];
 #pragma unroll
                     for (int j = 0; j < NV; j++)
@@ -333,7 +377,7 @@ LKS_KERNEL(padded)(__global const float *restrict frame, __global const float *r
                     if (d.relu != 0u)
                         v = LKS_FN(drop)(v, v);
                     if (lanes > 16u * j)
-                        LKS_FN(put)(v, to + 16 * j, 0, lanes - 16u * j);
+                        LKS_FN(put)(v, to + 16 * j, 0, 0u, lanes - 16u * j);
                 }
             }
         }

@@ -12,7 +12,8 @@
  *
  * MERGE 1 is for few input channels: x stands in a frame of zeros (conv_frame.h), and the taps
  * (s, c) of a kernel row, adjacent in memory, form one broadcast axis.
- * `widen` copies dy with its channels filled up to 16 * NV, where it has fewer.
+ * DEPTH 1 is for as many groups as channels on either side: lanes of x meet lanes of dy (TB 1).
+ * `widen` copies dy with zeros behind its channels, where a group has fewer than 16.
  */
 #include "contract/conv.h"
 #include "op/conv_frame.h"
@@ -22,30 +23,38 @@
 #define NV    4
 #define SWAP  0
 #define MERGE 0
+#define DEPTH 0
 #endif
 #define LEVELS 10 /* of a counter: a chunk has at most 2^(LEVELS - 1) leaves and groups */
 #define TV (TB * NV)
 
+/* Channels of either side that a tap joins. */
+#define CG(d) ((d)->c / (d)->groups)
+#define KG(d) (DEPTH ? (d)->k : (d)->k / (d)->groups)
+
 /* Where the tile of work-item `t` lies. Tiles at an edge are moved back inside; the elements that
  * they then share with a neighbour are left to it. */
 struct LKS_FN(tile) {
-    U32 r, s;
+    U32 r, s, group;
     U32 b, b_skip; /* first broadcast element, and how many the neighbour stores */
     U32 v, v_skip; /* the same in lanes */
 };
 
-static inline struct LKS_FN(tile) LKS_FN(tile_at)(U32 t, const struct lks_conv_dims *d, U32 n_b,
-                                                  U32 n_v)
+static inline struct LKS_FN(tile) LKS_FN(tile_at)(U32 t, const struct lks_conv_dims *d)
 {
     struct LKS_FN(tile) at;
+    const U32 cg = CG(d), kg = KG(d);
+    const U32 n_b = MERGE ? d->s * cg : SWAP ? kg : cg, n_v = SWAP ? cg : kg;
     const U32 bs = (n_b + TB - 1u) / TB, vs = (n_v + 16u * NV - 1u) / (16u * NV);
-    const U32 b = t % bs * TB, v = t / bs % vs * 16u * NV, tap = t / bs / vs;
+    const U32 b = t % bs * TB, v = t / bs % vs * 16u * NV;
+    const U32 taps = MERGE ? d->r : d->r * d->s, tap = t / bs / vs % taps;
     at.b = min(b, n_b - TB);
     at.b_skip = b - at.b;
     at.v = n_v < 16u * NV ? 0u : min(v, n_v - 16u * NV);
     at.v_skip = v - at.v;
     at.r = MERGE ? tap : tap / d->s;
     at.s = MERGE ? 0u : tap % d->s;
+    at.group = t / bs / vs / taps;
     return at;
 }
 
@@ -53,12 +62,13 @@ static inline struct LKS_FN(tile) LKS_FN(tile_at)(U32 t, const struct lks_conv_d
 static inline void LKS_FN(store)(const float16 *part, const struct LKS_FN(tile) *at,
                                  __global float *dw, const struct lks_conv_dims *d)
 {
-    const U32 n_v = SWAP ? d->c : d->k;
-    const U64 chain = (U64)d->r * d->s * d->c;
+    const U32 cg = CG(d), kg = KG(d), n_v = SWAP ? cg : kg;
+    const U64 chain = (U64)d->r * d->s * cg;
     const U64 step_b = SWAP ? chain : 1u, step_v = SWAP ? 1u : chain;
     const U32 v1 = min(16u * NV, n_v - at->v);
     float lane[TV * 16];
-    dw += ((U64)at->r * d->s + at->s) * d->c + at->b * step_b + at->v * step_v;
+    dw += at->group * kg * chain + ((U64)at->r * d->s + at->s) * cg + at->b * step_b +
+          at->v * step_v;
     for (int i = 0; i < TV; i++)
         vstore16(part[i] + 0.0f, i, lane);
     for (U32 v = at->v_skip; v < v1; v++)
@@ -132,6 +142,11 @@ static inline void LKS_FN(leaf)(float16 *out, U32 leaf, const struct LKS_FN(view
 #pragma unroll
                 for (int j = 0; j < NV; j++)
                     v[j] = vload16(j, vec);
+#if DEPTH
+#pragma unroll
+                for (int j = 0; j < NV; j++)
+                    acc[j] = fma(vload16(j, one), v[j], acc[j]);
+#else
 #pragma unroll
                 for (int i = 0; i < TB; i++) {
                     const float16 b = (float16)(one[i]);
@@ -139,6 +154,7 @@ static inline void LKS_FN(leaf)(float16 *out, U32 leaf, const struct LKS_FN(view
                     for (int j = 0; j < NV; j++)
                         acc[i * NV + j] = fma(b, v[j], acc[i * NV + j]);
                 }
+#endif
                 x += d->stride_w * d->c;
                 dy += m->kw;
             }
@@ -157,15 +173,16 @@ LKS_KERNEL(leaves)(__global const float *restrict x, __global const float *restr
                    U32 chunk_groups)
 {
     const U32 t = get_global_id(0), chunk = get_global_id(1);
-    const U32 n_b = MERGE ? d.s * d.c : SWAP ? d.k : d.c, n_v = SWAP ? d.c : d.k;
-    const struct LKS_FN(tile) at = LKS_FN(tile_at)(t, &d, n_b, n_v);
+    const struct LKS_FN(tile) at = LKS_FN(tile_at)(t, &d);
     const U32 groups = d.leaf.leaves / d.leaf.cut;
     const U32 per_group = (d.leaf.cut + chunk_leaves - 1u) / chunk_leaves;
     const U32 g0 = chunk / per_group * chunk_groups, g1 = min(g0 + chunk_groups, groups);
     const U32 q0 = chunk % per_group * chunk_leaves, q1 = min(q0 + chunk_leaves, d.leaf.cut);
     struct LKS_FN(counter) batch, sample;
     float16 v[TV];
-    struct LKS_FN(view) m = {x + (SWAP ? at.v : at.b), dy + (SWAP ? at.b : at.v), fh, fw, kw, 0u, d.ow};
+    struct LKS_FN(view) m = {x + at.group * CG(&d) + (SWAP || DEPTH ? at.v : at.b),
+                             dy + at.group * KG(&d) + (SWAP ? at.b : at.v),
+                             fh, fw, kw, 0u, d.ow};
     if (!MERGE) {
         const U32 shift = at.s * d.dil_w - d.pad_w;
         while (m.ow0 < m.ow1 && m.ow0 * d.stride_w + shift >= d.w)
@@ -226,8 +243,7 @@ LKS_KERNEL(tree)(__global const float *restrict part, __global float *restrict d
                  struct lks_conv_dims d, U32 chunks, U32 per_group)
 {
     const U32 t = get_global_id(0), tiles = get_global_size(0);
-    const U32 n_b = MERGE ? d.s * d.c : SWAP ? d.k : d.c, n_v = SWAP ? d.c : d.k;
-    const struct LKS_FN(tile) at = LKS_FN(tile_at)(t, &d, n_b, n_v);
+    const struct LKS_FN(tile) at = LKS_FN(tile_at)(t, &d);
     float16 batch[LKS_TREE_LEVEL], sample[LKS_TREE_LEVEL], out[TV];
     for (U32 i = 0u; i < TV; i++) {
         U32 n_batch = 0u, n_sample = 0u;

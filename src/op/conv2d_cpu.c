@@ -12,8 +12,7 @@ const char *lksi_conv_cpu_declines(const struct lksi_call *call, const struct lk
 {
     if (dev->type != LKSI_DEV_CPU)
         return "made for CPU devices";
-    if (lksi_conv_dims(call)->groups != 1)
-        return "groups are not served";
+    (void)call;
     return NULL;
 }
 
@@ -27,7 +26,7 @@ bool lksi_cpu_wide(void)
 }
 
 /* About 24 vector registers of accumulators where there are 32, 12 where there are 16. */
-struct lksi_conv_tile lksi_conv_cpu_tile(U32 wide)
+struct lksi_conv_tile lksi_conv_cpu_tile(U32 wide, bool inside)
 {
     static const struct lksi_conv_tile tiles[] = {{6, 4}, {8, 3}, {8, 2}, {8, 1}};
     static const double speed[] = {1.0, 0.95, 0.9, 0.6};
@@ -35,13 +34,20 @@ struct lksi_conv_tile lksi_conv_cpu_tile(U32 wide)
     double cost = 0;
     for (size_t i = 0; lksi_cpu_wide() && i < LKSI_COUNT(tiles); i++) {
         U32 nb = 16 * tiles[i].nv;
+        if (inside && nb > wide)
+            continue;
         double c = (double)(lksi_div_up(wide, nb) * nb) / speed[i];
-        if (i == 0 || c < cost) {
+        if (cost == 0 || c < cost) {
             cost = c;
             best = tiles[i];
         }
     }
     return best;
+}
+
+bool lksi_conv_cpu_depth(const struct lks_conv_dims *d)
+{
+    return d->groups == d->c && d->groups == d->k && d->c >= 16;
 }
 
 U32 lksi_conv_cpu_per_item(double flops, U64 tiles, const struct lksi_limits *dev)
@@ -82,23 +88,27 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                    struct lksi_recipe *r)
 {
     const struct lks_conv_dims *d = lksi_conv_dims(call);
-    struct lksi_conv_tile t = lksi_conv_cpu_tile(d->k);
+    bool depth = lksi_conv_cpu_depth(d);
+    U32 wide = depth ? d->k : d->k / d->groups;
+    struct lksi_conv_tile t = lksi_conv_cpu_tile(wide, depth);
     struct lksi_conv_frame f = lksi_conv_frame(d);
-    bool framed = d->c < LKSI_CONV_FEW && f.fits, copied = framed && f.copy;
+    bool framed = d->c < LKSI_CONV_FEW && d->groups == 1 && f.fits, copied = framed && f.copy;
     /* taps that stand side by side are one run */
     U32 len = d->dil_w == 1 ? d->s * d->c : d->c, runs = d->dil_w == 1 ? 1 : d->s;
-    U32 chain = d->r * d->s * d->c, nb = 16 * t.nv;
-    U64 blocks = lksi_div_up(d->k, nb), tiles = lksi_div_up((U64)d->n * d->oh * d->ow, t.mr);
+    U32 cg = d->c / d->groups, chain = d->r * d->s * cg, nb = 16 * t.nv;
+    U64 blocks = (d->k / wide) * lksi_div_up(wide, nb),
+        tiles = lksi_div_up((U64)d->n * d->oh * d->ow, t.mr);
     U32 per = lksi_conv_cpu_per_item(2.0 * t.mr * nb * chain, tiles * blocks, dev);
+    U32 zeros = depth ? nb : cg;
     int bias = call->n_in > 2 ? 2 : 0;
     char defines[sizeof r->launch[0].defines];
-    snprintf(defines, sizeof defines, "MR=%u NV=%u GRAD=0 LEN=%u UNROLL=%u", t.mr, t.nv,
-             framed ? len : 0, framed && len <= 8 ? len : 1);
+    snprintf(defines, sizeof defines, "MR=%u NV=%u GRAD=0 FRAMED=%u DEPTH=%u", t.mr, t.nv, framed,
+             depth);
 
     r->n_work = 3; /* packed weights, packed bias, zeros or frame */
     r->work_bytes[0] = blocks * chain * nb * 4;
     r->work_bytes[1] = blocks * nb * 4;
-    r->work_bytes[2] = copied ? (U64)d->n * f.h * f.w * d->c * 4 : (U64)d->c * 4;
+    r->work_bytes[2] = copied ? (U64)d->n * f.h * f.w * d->c * 4 : (U64)zeros * 4;
 
     struct lksi_launch *l = &r->launch[r->n_launch++];
     l->kernel = "pack";
@@ -108,7 +118,7 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                                     LKSI_WORK(1),
                                     LKSI_WORK(2),
                                     LKSI_DIMS,
-                                    LKSI_U32(framed ? 0 : d->c)};
+                                    LKSI_U32(framed ? 0 : zeros)};
     lksi_launch_args(l, pack, LKSI_COUNT(pack));
     lksi_launch_size(l, lksi_div_up(chain, 16), blocks, 1);
     if (copied)
@@ -126,6 +136,7 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                                         LKSI_U32(f.h),
                                         LKSI_U32(f.w),
                                         LKSI_U32(runs),
+                                        LKSI_U32(len),
                                         LKSI_U32(d->dil_w * d->c)};
         lksi_launch_args(l, conv, LKSI_COUNT(conv));
     } else {

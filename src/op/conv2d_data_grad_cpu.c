@@ -11,9 +11,12 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                    struct lksi_recipe *r)
 {
     const struct lks_conv_dims *d = lksi_conv_dims(call);
-    struct lksi_conv_tile t = lksi_conv_cpu_tile(d->c);
-    U32 chain = d->r * d->s * d->k, nb = 16 * t.nv;
-    U64 blocks = lksi_div_up(d->c, nb);
+    bool depth = lksi_conv_cpu_depth(d);
+    U32 wide = depth ? d->c : d->c / d->groups;
+    struct lksi_conv_tile t = lksi_conv_cpu_tile(wide, depth);
+    U32 kg = d->k / d->groups, chain = d->r * d->s * kg, nb = 16 * t.nv;
+    U64 blocks = (d->c / wide) * lksi_div_up(wide, nb);
+    U32 zeros = depth ? nb : kg;
     /* the largest class; the others stop short of it */
     U64 positions = d->n * lksi_div_up(d->h, d->stride_h) * lksi_div_up(d->w, d->stride_w);
     U64 tiles = lksi_div_up(positions, t.mr), classes = (U64)d->stride_h * d->stride_w;
@@ -23,10 +26,10 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
 
     r->n_work = 2; /* packed weights, zeros */
     r->work_bytes[0] = blocks * chain * nb * 4;
-    r->work_bytes[1] = (U64)d->k * 4;
+    r->work_bytes[1] = (U64)zeros * 4;
     l->kernel = "pack";
-    const struct lksi_arg pack[] = {LKSI_IN(1),   LKSI_IN(1), LKSI_WORK(0),  LKSI_WORK(1),
-                                    LKSI_WORK(1), LKSI_DIMS,  LKSI_U32(d->k)};
+    const struct lksi_arg pack[] = {LKSI_IN(1),   LKSI_IN(1), LKSI_WORK(0),   LKSI_WORK(1),
+                                    LKSI_WORK(1), LKSI_DIMS,  LKSI_U32(zeros)};
     lksi_launch_args(l, pack, LKSI_COUNT(pack));
     lksi_launch_size(l, lksi_div_up(chain, 16), blocks, 1);
     l++;
@@ -40,7 +43,7 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     for (int i = 0; i < r->n_launch; i++) {
         r->launch[i].source = "op/conv_cpu.cl";
         snprintf(r->launch[i].defines, sizeof r->launch[i].defines,
-                 "MR=%u NV=%u GRAD=1 LEN=0 UNROLL=1", t.mr, t.nv);
+                 "MR=%u NV=%u GRAD=1 FRAMED=0 DEPTH=%u", t.mr, t.nv, depth);
     }
 }
 

@@ -12,7 +12,7 @@
 
 /* How the work is laid out. */
 struct layout {
-    bool merge, swap, widen;
+    bool merge, swap, widen, depth;
     struct lksi_conv_frame frame; /* with `merge` only */
     U32 tb, nv;
     U32 kw; /* channels dy has in memory */
@@ -41,52 +41,61 @@ static double best_tile(U32 n_b, U32 n_v, U32 *tb, U32 *nv)
     return best;
 }
 
-static void cut_into_chunks(struct layout *z, const struct lks_conv_dims *d)
+/* Chunks grow while their data stay in a cache, or while partial sums would take too much memory;
+ * the former only as long as there is work for every compute unit. */
+static void cut_into_chunks(struct layout *z, const struct lks_conv_dims *d,
+                            const struct lksi_limits *dev)
 {
     const struct lks_leaf *f = &d->leaf;
-    U64 groups = f->leaves / f->cut;
-    U64 part = z->tiles * z->tb * z->nv * 64;
-    U64 bytes = (U64)f->join * f->step *
-                (d->ow * (U64)z->kw + (U64)d->stride_h * d->ow * d->stride_w * d->c) * 4;
-    z->chunk_leaves = z->chunk_groups = 1;
+    U64 groups = f->leaves / f->cut, part = z->tiles * z->tb * z->nv * 64;
+    U64 bytes =
+        (U64)f->join * f->step * d->ow * (z->kw + (U64)d->stride_h * d->stride_w * d->c) * 4;
+    U32 leaves = 1, g = 1;
+    z->chunks = 0;
     for (;;) {
-        U32 leaves = z->chunk_leaves * 2, g = z->chunk_groups;
-        z->per_group = lksi_div_up(f->cut, z->chunk_leaves);
-        z->chunks = z->per_group * lksi_div_up(groups, z->chunk_groups);
-        bytes *= 2;
-        if (z->chunks == 1 || (bytes > CHUNK_BYTES && z->chunks * part <= PART_BYTES))
-            return;
-        if (z->chunk_leaves == f->cut)
-            leaves = f->cut, g *= 2;
-        else if (leaves > f->cut)
-            leaves = f->cut;
-        if (leaves > CHUNK_MAX || g > CHUNK_MAX)
+        U64 per_group = lksi_div_up(f->cut, leaves), chunks = per_group * lksi_div_up(groups, g);
+        bool few = chunks * z->tiles < 8ull * dev->compute_units;
+        if (z->chunks != 0 && z->chunks * part <= PART_BYTES && (bytes > CHUNK_BYTES || few))
             return;
         z->chunk_leaves = leaves;
         z->chunk_groups = g;
+        z->per_group = per_group;
+        z->chunks = chunks;
+        if (leaves < f->cut)
+            leaves = leaves * 2 < f->cut ? leaves * 2 : f->cut;
+        else
+            g *= 2;
+        if (chunks == 1 || leaves > CHUNK_MAX || g > CHUNK_MAX)
+            return;
+        bytes *= 2;
     }
 }
 
-static struct layout layout_of(const struct lks_conv_dims *d)
+static struct layout layout_of(const struct lks_conv_dims *d, const struct lksi_limits *dev)
 {
     struct layout z = {.kw = d->k, .frame = lksi_conv_frame(d)};
-    U32 tb = 1, nv = 1;
-    z.merge = d->c < LKSI_CONV_FEW && d->dil_w == 1 && z.frame.fits;
+    U32 tb = 1, nv = 1, cg = d->c / d->groups, kg = d->k / d->groups;
+    z.depth = lksi_conv_cpu_depth(d);
+    if (z.depth)
+        kg = d->k;
+    z.merge = d->c < LKSI_CONV_FEW && d->groups == 1 && d->dil_w == 1 && z.frame.fits;
     if (!z.merge)
         z.frame = (struct lksi_conv_frame){.h = d->h, .w = d->w};
-    double cost = best_tile(z.merge ? d->s * d->c : d->c, d->k, &z.tb, &z.nv);
-    if (!z.merge && d->c >= 16 && (best_tile(d->k, d->c, &tb, &nv) < cost || d->k < 16)) {
+    U32 n_b = z.merge ? d->s * cg : cg, n_v = kg;
+    double cost = best_tile(n_b, n_v, &z.tb, &z.nv);
+    if (!z.merge && cg >= 16 && (best_tile(kg, cg, &tb, &nv) < cost || kg < 16)) {
         z.swap = true;
         z.tb = tb;
         z.nv = nv;
+        n_b = kg;
+        n_v = cg;
     }
-    z.widen = !z.swap && d->k < 16;
-    if (z.widen)
-        z.kw = 16;
-    z.tiles = z.swap    ? lksi_div_up(d->k, z.tb) * lksi_div_up(d->c, 16 * z.nv) * d->r * d->s
-              : z.merge ? lksi_div_up(d->s * d->c, z.tb) * lksi_div_up(d->k, 16 * z.nv) * d->r
-                        : lksi_div_up(d->c, z.tb) * lksi_div_up(d->k, 16 * z.nv) * d->r * d->s;
-    cut_into_chunks(&z, d);
+    z.widen = !z.swap && kg < 16;
+    if (z.widen) /* the lanes of the last group end inside the row */
+        z.kw = d->k - kg + 16;
+    z.tiles = lksi_div_up(n_b, z.tb) * lksi_div_up(n_v, 16 * z.nv) * d->r * (z.merge ? 1 : d->s) *
+              (z.depth ? 1 : d->groups);
+    cut_into_chunks(&z, d, dev);
     return z;
 }
 
@@ -94,9 +103,8 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                    struct lksi_recipe *r)
 {
     const struct lks_conv_dims *d = lksi_conv_dims(call);
-    struct layout z = layout_of(d);
+    struct layout z = layout_of(d, dev);
     struct lksi_launch *l;
-    (void)dev;
     r->n_work = 3; /* partial sums, frame of x, widened dy */
     r->work_bytes[0] = z.chunks > 1 ? z.chunks * z.tiles * z.tb * z.nv * 64 : 64;
     r->work_bytes[1] = z.frame.copy ? d->n * z.frame.h * z.frame.w * d->c * 4 : 64;
@@ -134,8 +142,8 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     }
     for (int i = 0; i < r->n_launch; i++) {
         r->launch[i].source = "op/conv_weight_grad_cpu.cl";
-        snprintf(r->launch[i].defines, sizeof r->launch[i].defines, "TB=%u NV=%u SWAP=%u MERGE=%u",
-                 z.tb, z.nv, z.swap, z.merge);
+        snprintf(r->launch[i].defines, sizeof r->launch[i].defines,
+                 "TB=%u NV=%u SWAP=%u MERGE=%u DEPTH=%u", z.tb, z.nv, z.swap, z.merge, z.depth);
     }
 }
 

@@ -17,8 +17,10 @@ struct lksi_conv_tile {
 const char *lksi_conv_cpu_declines(const struct lksi_call *call, const struct lksi_limits *dev);
 /* True if float16 is one register of the host's processor, which a CPU device runs on. */
 bool lksi_cpu_wide(void);
-/* The tile for `wide` output channels. */
-struct lksi_conv_tile lksi_conv_cpu_tile(U32 wide);
+/* The tile for `wide` output channels; `inside`: it must not be wider than these. */
+struct lksi_conv_tile lksi_conv_cpu_tile(U32 wide, bool inside);
+/* True if lanes of x meet lanes of the weights: one channel a group on either side. */
+bool lksi_conv_cpu_depth(const struct lks_conv_dims *d);
 
 /* The frame of zeros around x that the taps reach into (cl/op/conv_frame.h). */
 struct lksi_conv_frame {
