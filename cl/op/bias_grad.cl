@@ -2,21 +2,17 @@
  * bias_grad.cl - schedules `cpu` and `gpu` of bias_grad.
  *
  *   leaves  sums of all leaves into parts[leaf][k]
- *   tree    the trees over them
- * Macros: VEC lanes a vector (at most k), NV vectors a work-item of `leaves`. Vectors over the end
- * of k move back; the lanes that another vector owns are not stored.
+ *   tree    the trees over them, a work-item a vector of k
+ *   spread  the trees over them, a group for some k, its items sharing the additions of a level
+ * Macros: VEC lanes a vector (at most k), NV vectors a work-item of `leaves`; AHEAD: positions read
+ * before they are added (NV 1). Vectors over the end of k move back; the lanes that another vector
+ * owns are not stored.
  */
 #include "contract/bias_grad.h"
 #include "op/vec.h"
 
-/* A GPU item has one lane: it needs several loads under way. */
-#if VEC == 1
-#define MANY_LOADS _Pragma("unroll 8")
-#else
-#define MANY_LOADS
-#endif
-
 /* Lanes of v from `want` on, where the vector was moved from `want` back to `at`. */
+#if defined(LEAVES) || defined(TREE)
 static void LKS_FN(store)(V v, __global F32 *out, U32 want, U32 at, U32 k)
 {
     if (want == at) {
@@ -28,6 +24,7 @@ static void LKS_FN(store)(V v, __global F32 *out, U32 want, U32 at, U32 k)
             out[c] = lane[c - at];
     }
 }
+#endif
 
 #ifdef LEAVES
 /* Work-item (NV vectors of k, leaf). */
@@ -36,7 +33,8 @@ __kernel void LKS_KERNEL(leaves)(__global const F32 *restrict dy, __global F32 *
 {
     struct lks_leaf f = lks_leaf_make(d.n, d.h, d.w, d.leaf);
     U32 leaf = get_global_id(1), k0 = get_global_id(0) * (NV * VEC);
-    U32 n0, n1, r0, r1, at[NV];
+    U32 n0, n1, r0, r1, count, at[NV];
+    __global const F32 *p;
     V acc[NV];
     if (leaf >= f.leaves || k0 >= d.k)
         return;
@@ -45,15 +43,24 @@ __kernel void LKS_KERNEL(leaves)(__global const F32 *restrict dy, __global F32 *
         at[j] = k0 + (j + 1) * VEC <= d.k ? k0 + j * VEC : d.k - VEC;
         acc[j] = (V)(0.0f);
     }
-    for (U32 n = n0; n < n1; n++) {
-        __global const F32 *p = dy + ((U64)n * d.h + r0) * d.w * d.k;
-        U32 count = (r1 - r0) * d.w;
-        MANY_LOADS for (U32 i = 0u; i < count; i++)
-        {
-            UNROLL for (int j = 0; j < NV; j++)
-                acc[j] = acc[j] + LOAD(p + at[j]);
-            p += d.k;
-        }
+    /* The positions of a leaf are neighbours: rows of one sample, or whole samples. */
+    p = dy + ((U64)n0 * d.h + r0) * d.w * d.k;
+    count = f.cut > 1u ? (r1 - r0) * d.w : (n1 - n0) * d.h * d.w;
+#ifdef AHEAD
+    /* The chains of a GPU are few: many loads must be under way before they are added. */
+    for (; count >= AHEAD; count -= AHEAD) {
+        V v[AHEAD];
+        UNROLL for (int i = 0; i < AHEAD; i++)
+            v[i] = LOAD(p + (U64)i * d.k + at[0]);
+        UNROLL for (int i = 0; i < AHEAD; i++)
+            acc[0] = acc[0] + v[i];
+        p += (U64)AHEAD * d.k;
+    }
+#endif
+    for (; count > 0u; count--) {
+        UNROLL for (int j = 0; j < NV; j++)
+            acc[j] = acc[j] + LOAD(p + at[j]);
+        p += d.k;
     }
     UNROLL for (int j = 0; j < NV; j++)
         LKS_FN(store)(acc[j], parts + (U64)leaf * d.k, k0 + j * VEC, at[j], d.k);
@@ -111,5 +118,39 @@ __kernel void LKS_KERNEL(tree)(__global const F32 *restrict parts, __global F32 
         LKS_FN(push)(&batch, v);
     }
     LKS_FN(store)(LKS_FN(root)(&batch) + 0.0f, db, want, at, d.k);
+}
+#endif
+
+#ifdef SPREAD
+/* Trees over `blocks` rows of m values, `step` rows of kx lanes apart, side by side. */
+static void LKS_FN(level)(__local F32 *v, U32 m, U32 blocks, U32 step, U32 kx)
+{
+    U32 l = get_local_id(0), size = get_local_size(0);
+    for (U32 s = 1u; s < m; s *= 2u) {
+        U32 pairs = (m - s - 1u) / (2u * s) + 1u;
+        for (U32 t = l; t < blocks * pairs * kx; t += size) {
+            U32 c = t % kx, r = t / kx, i = r % pairs * 2u * s, b = r / pairs;
+            U32 at = (b * m + i) * step * kx + c;
+            v[at] = v[at] + v[at + s * step * kx];
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+/* A group for kx neighbours of k; v holds kx floats a leaf. */
+__kernel void LKS_KERNEL(spread)(__global const F32 *restrict parts, __global F32 *restrict db,
+                                 struct bias_grad_dims d, __local F32 *v, U32 kx)
+{
+    struct lks_leaf f = lks_leaf_make(d.n, d.h, d.w, d.leaf);
+    U32 l = get_local_id(0), size = get_local_size(0), k0 = get_group_id(0) * kx;
+    for (U32 t = l; t < f.leaves * kx; t += size) {
+        U32 j = t / kx, c = t % kx;
+        v[t] = k0 + c < d.k ? parts[(U64)j * d.k + k0 + c] : 0.0f;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    LKS_FN(level)(v, f.cut, f.leaves / f.cut, 1u, kx);
+    LKS_FN(level)(v, f.leaves / f.cut, 1u, f.cut, kx);
+    for (U32 c = l; c < kx && k0 + c < d.k; c += size)
+        db[k0 + c] = v[c] + 0.0f;
 }
 #endif

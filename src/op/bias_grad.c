@@ -48,56 +48,79 @@ static const char *declines_gpu(const struct lksi_call *call, const struct lksi_
 }
 
 /* Vectors of `vec` lanes, `nv` a work-item, groups of lx vectors by ly leaves. */
-static void two_stages(const struct lksi_call *call, struct lksi_recipe *r, unsigned vec,
-                       unsigned nv, size_t lx, size_t ly)
+static void add_leaves(const struct lksi_call *call, struct lksi_recipe *r, unsigned vec,
+                       unsigned nv, const char *more, size_t lx, size_t ly)
 {
     const struct bias_grad_dims *d = lksi_bias_grad_dims(call);
     struct lks_leaf f = lks_leaf_make(d->n, d->h, d->w, d->leaf);
-    struct lksi_launch *leaves = &r->launch[0], *tree = &r->launch[1];
+    struct lksi_launch *l = &r->launch[r->n_launch++];
     size_t vectors = (d->k + vec - 1) / vec, items = (vectors + nv - 1) / nv;
-    r->n_launch = 2;
-    leaves->source = tree->source = "op/bias_grad.cl";
-    leaves->kernel = "leaves";
-    tree->kernel = "tree";
-    snprintf(leaves->defines, sizeof leaves->defines, "LEAVES VEC=%u NV=%u", vec, nv);
-    snprintf(tree->defines, sizeof tree->defines, "TREE VEC=%u", vec);
-    leaves->arg[leaves->n_arg++] = LKSI_IN(0);
-    leaves->arg[leaves->n_arg++] = LKSI_WORK(0);
-    leaves->arg[leaves->n_arg++] = LKSI_DIMS;
-    leaves->dims = 2;
-    leaves->local[0] = lx;
-    leaves->local[1] = ly;
-    leaves->global[0] = (items + lx - 1) / lx * lx;
-    leaves->global[1] = (f.leaves + ly - 1) / ly * ly;
-    tree->arg[tree->n_arg++] = LKSI_WORK(0);
-    tree->arg[tree->n_arg++] = LKSI_OUT(0);
-    tree->arg[tree->n_arg++] = LKSI_DIMS;
-    tree->dims = 1;
-    tree->local[0] = lx;
-    tree->global[0] = (vectors + lx - 1) / lx * lx;
+    l->source = "op/bias_grad.cl";
+    l->kernel = "leaves";
+    snprintf(l->defines, sizeof l->defines, "LEAVES VEC=%u NV=%u%s", vec, nv, more);
+    l->arg[l->n_arg++] = LKSI_IN(0);
+    l->arg[l->n_arg++] = LKSI_WORK(0);
+    l->arg[l->n_arg++] = LKSI_DIMS;
+    l->dims = 2;
+    l->local[0] = lx;
+    l->local[1] = ly;
+    l->global[0] = (items + lx - 1) / lx * lx;
+    l->global[1] = (f.leaves + ly - 1) / ly * ly;
     r->n_work = 1;
     r->work_bytes[0] = (uint64_t)f.leaves * d->k * sizeof(F32);
+}
+
+static struct lksi_launch *add_tree(struct lksi_recipe *r, const char *kernel, size_t groups,
+                                    size_t group)
+{
+    struct lksi_launch *l = &r->launch[r->n_launch++];
+    l->source = "op/bias_grad.cl";
+    l->kernel = kernel;
+    l->arg[l->n_arg++] = LKSI_WORK(0);
+    l->arg[l->n_arg++] = LKSI_OUT(0);
+    l->arg[l->n_arg++] = LKSI_DIMS;
+    l->dims = 1;
+    l->local[0] = group;
+    l->global[0] = groups * group;
+    return l;
 }
 
 static void recipe_cpu(const struct lksi_call *call, const struct lksi_limits *dev,
                        struct lksi_recipe *r)
 {
     const struct bias_grad_dims *d = lksi_bias_grad_dims(call);
-    unsigned vec = lksi_lanes(d->k), nv = (d->k + vec - 1) / vec;
+    unsigned vec = lksi_lanes(d->k), vectors = (d->k + vec - 1) / vec;
+    struct lksi_launch *l;
     (void)dev;
-    two_stages(call, r, vec, nv > 8 ? 8 : nv, 1, 1);
+    add_leaves(call, r, vec, vectors > 8 ? 8 : vectors, "", 1, 1);
+    l = add_tree(r, "tree", vectors, 1);
+    snprintf(l->defines, sizeof l->defines, "TREE VEC=%u", vec);
 }
 
 static void recipe_gpu(const struct lksi_call *call, const struct lksi_limits *dev,
                        struct lksi_recipe *r)
 {
     const struct bias_grad_dims *d = lksi_bias_grad_dims(call);
+    uint64_t leaves = lks_leaf_make(d->n, d->h, d->w, d->leaf).leaves, kx = 8;
+    uint64_t limit = dev->local_memory / 2 / sizeof(F32);
     size_t lx = 1, ly = lksi_group(dev, 64);
+    struct lksi_launch *l;
     while (lx < 32 && lx < d->k && ly > 1) {
         lx *= 2;
         ly /= 2;
     }
-    two_stages(call, r, 1, 1, lx, ly);
+    add_leaves(call, r, 1, 1, " AHEAD=32", lx, ly);
+    while (kx > 1 && kx * leaves > limit)
+        kx /= 2;
+    if (leaves > limit) {
+        l = add_tree(r, "tree", (d->k + lx - 1) / lx, lx);
+        snprintf(l->defines, sizeof l->defines, "TREE VEC=1");
+        return;
+    }
+    l = add_tree(r, "spread", (d->k + (size_t)kx - 1) / (size_t)kx, lksi_group(dev, 128));
+    snprintf(l->defines, sizeof l->defines, "SPREAD VEC=1");
+    l->arg[l->n_arg++] = LKSI_LOCAL(leaves * kx * sizeof(F32));
+    l->arg[l->n_arg++] = LKSI_U32(kx);
 }
 
 static const struct lksi_schedule schedules[] = {
