@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "op/conv_cpu.h"
+#include "op/conv_gpu.h"
 
 /* ---- shared ---- */
 
@@ -153,5 +154,6 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
 
 const struct lksi_schedule lksi_conv2d_schedules[] = {
     {"cpu", lksi_conv_cpu_declines, recipe},
+    LKSI_GPU_LINES(conv2d),
     {NULL, NULL, NULL},
 };

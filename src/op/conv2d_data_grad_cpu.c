@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "op/conv_cpu.h"
+#include "op/conv_gpu.h"
 
 static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                    struct lksi_recipe *r)
@@ -49,5 +50,6 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
 
 const struct lksi_schedule lksi_conv2d_data_grad_schedules[] = {
     {"cpu", lksi_conv_cpu_declines, recipe},
+    LKSI_GPU_LINES(conv2d_data_grad),
     {NULL, NULL, NULL},
 };

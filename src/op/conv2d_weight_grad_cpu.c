@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "op/conv_cpu.h"
+#include "op/conv_gpu.h"
 
 #define CHUNK_MAX   512 /* leaves, and groups, of a chunk: LEVELS in the kernels */
 #define CHUNK_BYTES (512u << 10)
@@ -149,5 +150,6 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
 
 const struct lksi_schedule lksi_conv2d_weight_grad_schedules[] = {
     {"cpu", lksi_conv_cpu_declines, recipe},
+    LKSI_GPU_LINES(conv2d_weight_grad),
     {NULL, NULL, NULL},
 };

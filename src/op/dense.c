@@ -5,6 +5,7 @@
 
 #include "contract/dense.h"
 #include "op/attr.h"
+#include "op/conv_gpu.h"
 #include "op/dense.h"
 #include "op/shape.h"
 
@@ -202,16 +203,19 @@ static bool test_case_weight(int index, bool long_run, struct lksi_call *call, v
 
 static const struct lksi_schedule schedules[] = {
     {"cpu", lksi_dense_cpu_declines, lksi_dense_cpu_recipe},
+    LKSI_GPU_LINES(dense),
     {"clblast", lksi_dense_clblast_declines, lksi_dense_clblast_recipe},
     {NULL, NULL, NULL}};
 
 static const struct lksi_schedule data_schedules[] = {
     {"cpu", lksi_dense_data_grad_cpu_declines, lksi_dense_data_grad_cpu_recipe},
+    LKSI_GPU_LINES(dense_data_grad),
     {"clblast", lksi_dense_clblast_declines, lksi_dense_data_grad_clblast_recipe},
     {NULL, NULL, NULL}};
 
 static const struct lksi_schedule weight_schedules[] = {
     {"cpu", lksi_dense_weight_grad_cpu_declines, lksi_dense_weight_grad_cpu_recipe},
+    LKSI_GPU_LINES(dense_weight_grad),
     {"clblast", lksi_dense_weight_grad_clblast_declines, lksi_dense_weight_grad_clblast_recipe},
     {NULL, NULL, NULL}};
 

@@ -1,0 +1,224 @@
+/*
+ * product_gpu.cl - schedules `nv` and `gpu` of conv2d, conv2d_data_grad, dense and
+ * dense_data_grad: implicit matrix products, rows are positions of the result, columns its
+ * channels, and the chain runs over (r, s, channels of the source).
+ *
+ * Macros: tile and PTX as product_tile.h has them; GRAD=1 for data gradients; A_WIDTH=4 if the
+ * channels of a group of the source are a multiple of 4, then a tap's channels are filled up to
+ * `cp`, a multiple of BK, by zeros on both sides; A_WIDTH=1 takes any number, and the chain is
+ * gathered element by element. DIRECT=1: the weights are read as they are (GRAD, one tap), else
+ * product_pack_gpu.cl has put them into [group][chain][np]. BIAS, MASK, RELU: what follows.
+ *
+ * Data gradients with a stride: work-groups with another third index compute the rows and columns
+ * of the result that have another remainder modulo the stride, and walk their own taps only.
+ */
+#include "contract/conv.h"
+
+#define KMAJOR 0
+#if A_WIDTH == 4
+#define NA      (BM * BK / 4 / NT)
+#define A_COLS  (BK / 4)
+#define A_TO(i) ((a_row + (i) * (NT / A_COLS)) * (BK + 4) + a_col * 4)
+#define A_FROM(i) (source + (at[i] + shift + kc + a_col * 4))
+#define A_LIVE(i) (live[i] && kc + a_col * 4 < (int)src_c.y)
+#define ADVANCE                                                                                    \
+    kc += BK;                                                                                      \
+    if (kc >= (int)shape.x)                                                                        \
+        NEXT_TAP
+#define CHAIN ((r * (int)taps.y + s) * (int)shape.x + kc)
+#else
+#define NA      (BM * BK / NT)
+#define A_COLS  BK
+#define A_TO(i) ((a_row + (i) * (NT / A_COLS)) * (BK + 4) + a_col)
+#define A_FROM(i) (source + (pixel[a_row + (i) * (NT / A_COLS)].x + shift))
+#define A_LIVE(i)                                                                                  \
+    (meets && (U32)(pixel[a_row + (i) * (NT / A_COLS)].y + tap_h) < src_hw.x &&                    \
+     (U32)(pixel[a_row + (i) * (NT / A_COLS)].z + tap_w) < src_hw.y)
+#define ADVANCE                                                                                    \
+    kc += BK;                                                                                      \
+    SET_ELEMENT
+#define CHAIN kc
+#endif
+#define A_STEP(i)
+
+#define B_WIDTH 4
+#define NB      (BK * BN / 4 / NT)
+#define B_ROWS  (NT / (BN / 4))
+#define B_TO(i) ((b_row + (i) * B_ROWS) * BN + b_col * 4)
+#if DIRECT
+#define B_FROM(i) (weights + ((U64)(kc + b_row + (i) * B_ROWS) * dst_c.y + column + b_col * 4))
+#define B_LIVE(i) (kc + b_row + (i) * B_ROWS < (int)src_c.y && column + b_col * 4 < (int)dst_c.y)
+#else
+#define B_FROM(i) (weights + ((U64)(CHAIN + b_row + (i) * B_ROWS) * shape.y + column + b_col * 4))
+#define B_LIVE(i) (CHAIN < chain)
+#endif
+#define B_STEP(i)
+#include "op/product_tile.h"
+
+/* Does tap (r, s) meet this work-group's positions, and where from a position's base. */
+#if GRAD
+#define MEETS(r, s)                                                                                \
+    ((U32)(r) * dil.x % stride.x == remainder_h && (U32)(s) * dil.y % stride.y == remainder_w)
+#define TAP_H(r) (-(int)((U32)(r) * dil.x / stride.x))
+#define TAP_W(s) (-(int)((U32)(s) * dil.y / stride.y))
+#else
+#define MEETS(r, s) 1
+#define TAP_H(r)    ((int)((U32)(r) * dil.x))
+#define TAP_W(s)    ((int)((U32)(s) * dil.y))
+#endif
+
+/* Goes to the next tap that meets, or to r = taps.x where nothing is live. */
+#define NEXT_TAP                                                                                   \
+    {                                                                                              \
+        do {                                                                                       \
+            if (++s == (int)taps.y) {                                                              \
+                s = 0;                                                                             \
+                r++;                                                                               \
+            }                                                                                      \
+        } while (r < (int)taps.x && !(MEETS(r, s)));                                               \
+        kc = 0;                                                                                    \
+        const int tap_h = TAP_H(r), tap_w = TAP_W(s);                                              \
+        shift = (tap_h * (int)src_hw.y + tap_w) * (int)src_c.x;                                    \
+        UNROLL for (int i_ = 0; i_ < NA; i_++)                                                     \
+            live[i_] = r < (int)taps.x && (U32)(at_h[i_] + tap_h) < src_hw.x &&                    \
+                       (U32)(at_w[i_] + tap_w) < src_hw.y;                                         \
+    }
+
+/* A_WIDTH 1: the element of the chain that this work-item copies next. */
+#define SET_ELEMENT                                                                                \
+    {                                                                                              \
+        const int e_ = kc + a_col, tap = e_ / (int)src_c.y, r_ = tap / (int)taps.y,                \
+                  s_ = tap - r_ * (int)taps.y;                                                     \
+        meets = e_ < chain && MEETS(r_, s_);                                                       \
+        tap_h = TAP_H(r_);                                                                         \
+        tap_w = TAP_W(s_);                                                                         \
+        shift = (tap_h * (int)src_hw.y + tap_w) * (int)src_c.x + (e_ - tap * (int)src_c.y);        \
+    }
+
+/*
+ * source [n][src_hw][src_c.x], result [n][dst_hw][dst_c.x]; .y of the channels: of a group.
+ * batch: samples, groups. shape: cp (A_WIDTH 4), columns of a packed row.
+ */
+__kernel __attribute__((reqd_work_group_size(NT, 1, 1))) void
+LKS_KERNEL(product)(__global const float *restrict source, __global const float *restrict weights,
+                    __global const float *restrict extra, __global float *restrict result,
+                    uint2 batch, uint2 src_hw, uint2 src_c, uint2 dst_hw, uint2 dst_c, uint2 taps,
+                    uint2 stride, uint2 pad, uint2 dil, uint2 shape)
+{
+    TILE_VARIABLES
+    const U32 group = (U32)get_group_id(2) % batch.y;
+    const int row0 = (int)get_group_id(1) * BM, column = (int)get_group_id(0) * BN;
+#if GRAD
+    const U32 phase = (U32)get_group_id(2) / batch.y;
+    const U32 phase_h = phase / stride.y, phase_w = phase % stride.y;
+    if (phase_h >= dst_hw.x || phase_w >= dst_hw.y)
+        return;
+    const U32 rows = (dst_hw.x - phase_h - 1u) / stride.x + 1u;
+    const U32 cols = (dst_hw.y - phase_w - 1u) / stride.y + 1u;
+    const U32 remainder_h = (phase_h + pad.x) % stride.x, remainder_w = (phase_w + pad.y) % stride.y;
+#else
+    const U32 rows = dst_hw.x, cols = dst_hw.y;
+#endif
+    const int positions = (int)(batch.x * rows * cols);
+    if (row0 >= positions)
+        return;
+    source += group * src_c.y;
+#if DIRECT
+    weights += (U64)group * src_c.y * dst_c.y;
+#endif
+    const int a_row = item / A_COLS, a_col = item % A_COLS;
+    const int b_row = item / (BN / 4), b_col = item % (BN / 4);
+    int kc = 0, shift = 0;
+#if GRAD
+#define BASE_H(y) ((int)((y) + (phase_h + pad.x) / stride.x))
+#define BASE_W(x) ((int)((x) + (phase_w + pad.y) / stride.y))
+#else
+#define BASE_H(y) ((int)((y) * stride.x - pad.x))
+#define BASE_W(x) ((int)((x) * stride.y - pad.y))
+#endif
+#if A_WIDTH == 4
+    const int chain = (int)(taps.x * taps.y * shape.x);
+    int at[NA], at_h[NA], at_w[NA], live[NA];
+    UNROLL for (int i = 0; i < NA; i++)
+    {
+        const int p = row0 + a_row + i * (NT / A_COLS);
+        const U32 p_ = (U32)min(p, positions - 1), n = p_ / (rows * cols), q = p_ % (rows * cols);
+        at_h[i] = BASE_H(q / cols);
+        at_w[i] = BASE_W(q % cols);
+        at[i] = (((int)n * (int)src_hw.x + at_h[i]) * (int)src_hw.y + at_w[i]) * (int)src_c.x;
+        if (p >= positions)
+            at_h[i] = -0x40000000; /* no tap of it is live */
+    }
+    int r = 0, s = -1, tiles = 0;
+#if GRAD
+    for (U32 i = 0u; i < taps.x; i++)
+        tiles += i * dil.x % stride.x == remainder_h;
+    int across = 0;
+    for (U32 i = 0u; i < taps.y; i++)
+        across += i * dil.y % stride.y == remainder_w;
+    tiles *= across * (int)(shape.x / BK);
+#else
+    tiles = chain / BK;
+#endif
+    NEXT_TAP
+#if !DIRECT
+    weights += (U64)group * (U32)chain * shape.y;
+#endif
+#else
+    const int chain = (int)(taps.x * taps.y * src_c.y), tiles = (chain + BK - 1) / BK;
+    __local int4 pixel[BM];
+    int meets, tap_h, tap_w;
+    for (int m = item; m < BM; m += NT) {
+        const int p = row0 + m;
+        const U32 p_ = (U32)min(p, positions - 1), n = p_ / (rows * cols), q = p_ % (rows * cols);
+        const int h = BASE_H(q / cols), w = BASE_W(q % cols);
+        pixel[m] = (int4)((((int)n * (int)src_hw.x + h) * (int)src_hw.y + w) * (int)src_c.x,
+                          p < positions ? h : -0x40000000, w, 0);
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    SET_ELEMENT
+#if !DIRECT
+    weights += (U64)group * (U32)tiles * BK * shape.y;
+#endif
+#endif
+    TILE_RUN(tiles)
+
+    UNROLL for (int i = 0; i < TM; i++)
+    {
+        const int p = row0 + ROW(i);
+#if GRAD
+        const U32 n = (U32)p / (rows * cols), q = (U32)p % (rows * cols);
+        const U64 to = ((U64)(n * dst_hw.x + q / cols * stride.x + phase_h) * dst_hw.y +
+                        q % cols * stride.y + phase_w) *
+                           dst_c.x +
+                       group * dst_c.y;
+#else
+        const U64 to = (U64)p * dst_c.x + group * dst_c.y;
+#endif
+        UNROLL for (int j = 0; j < TN; j++)
+        {
+            const int c = column + COLUMN(j);
+            float v = acc[i][j];
+            if (p < positions && c < (int)dst_c.y) {
+#if BIAS
+                v = v + extra[group * dst_c.y + c];
+#endif
+                v = v + 0.0f;
+#if MASK
+                v = extra[to + c] <= 0.0f ? 0.0f : v;
+#endif
+#if RELU
+                v = lks_conv_relu(v);
+#endif
+                acc[i][j] = v;
+#if !WIDE
+                result[to + c] = v;
+#else
+                if ((j & 3) == 3)
+                    *(__global float4 *)(result + to + c - 3) =
+                        (float4)(acc[i][j - 3], acc[i][j - 2], acc[i][j - 1], v);
+#endif
+            }
+        }
+    }
+}

@@ -1,0 +1,112 @@
+/*
+ * product_weight_gpu.cl - schedules `nv` and `gpu` of conv2d_weight_grad: rows are output
+ * channels, columns the elements (r, s, c) of their weights, and the chain runs over the positions
+ * of one leaf. Each leaf goes into a workspace [leaf][k][r][s][c]; `tree` adds them.
+ *
+ * Macros: tile and PTX as product_tile.h has them; A_WIDTH=4 if the output channels of a group are
+ * a multiple of 4, B_WIDTH=4 if the input channels of a group are, else 1.
+ */
+#include "contract/conv.h"
+
+#define KMAJOR 1
+#define A_COLS (BM / A_WIDTH)
+#define A_ROWS (NT / A_COLS)
+#define NA     (BK / A_ROWS)
+#define A_TO(i)   ((a_row + (i) * A_ROWS) * BM + a_col * A_WIDTH)
+#define A_FROM(i) (dy + (U64)(place + a_row + (i) * A_ROWS) * channels.y)
+#define A_LIVE(i) (a_live && place + a_row + (i) * A_ROWS < end)
+#define A_STEP(i)
+
+#define B_COLS (BN / B_WIDTH)
+#define B_ROWS (NT / B_COLS)
+#define NB     (BK / B_ROWS)
+#define B_TO(i)   ((b_row + (i) * B_ROWS) * BN + b_col * B_WIDTH)
+#define B_FROM(i) (x + ((n * (int)in_hw.x + h) * (int)in_hw.y + w) * (int)channels.x)
+#define B_LIVE(i)                                                                                  \
+    (b_live && (U32)h < in_hw.x && (U32)w < in_hw.y && place + b_row + (i) * B_ROWS < end)
+/* On to the position of the next copy, B_ROWS further. */
+#define B_STEP(i)                                                                                  \
+    w += step_w;                                                                                   \
+    h += step_h;                                                                                   \
+    n += step_n;                                                                                   \
+    if (w >= end_w) {                                                                              \
+        w -= turn_w;                                                                               \
+        h += (int)stride.x;                                                                        \
+    }                                                                                              \
+    if (h >= end_h) {                                                                              \
+        h -= turn_h;                                                                               \
+        n++;                                                                                       \
+    }
+#define ADVANCE place += BK;
+#include "op/product_tile.h"
+
+/*
+ * channels: input, output; of: the same of a group. leaf: samples joined, leaves of a cut sample;
+ * cut: rows of such a leaf, leaves in all. Work-groups: (columns, rows, leaf + leaves * group).
+ */
+__kernel __attribute__((reqd_work_group_size(NT, 1, 1))) void
+LKS_KERNEL(leaves)(__global const float *restrict x, __global const float *restrict dy,
+                   __global float *restrict part, uint2 batch, uint2 in_hw, uint2 out_hw,
+                   uint2 channels, uint2 of, uint2 taps, uint2 stride, uint2 pad, uint2 dil,
+                   uint2 leaf, uint2 cut)
+{
+    TILE_VARIABLES
+    const U32 which = (U32)get_group_id(2) % cut.y, group = (U32)get_group_id(2) / cut.y;
+    const int row0 = (int)get_group_id(1) * BM, column0 = (int)get_group_id(0) * BN;
+    const U32 wide = taps.x * taps.y * of.x;
+    struct lks_leaf f;
+    U32 n0, n1, r0, r1;
+    f.n = batch.x;
+    f.rows = out_hw.x;
+    f.join = leaf.x;
+    f.cut = leaf.y;
+    f.step = cut.x;
+    lks_leaf_range(&f, which, &n0, &n1, &r0, &r1);
+    /* The positions of a leaf follow one another: of whole samples, or rows of one. */
+    int place = (int)((n0 * out_hw.x + r0) * out_hw.y);
+    const int end = place + (int)((n1 - n0) * (r1 - r0) * out_hw.y);
+    const int tiles = (end - place + BK - 1) / BK;
+
+    const int a_row = item / A_COLS, a_col = item % A_COLS;
+    const int b_row = item / B_COLS, b_col = item % B_COLS;
+    const int a_live = row0 + a_col * A_WIDTH < (int)of.y;
+    dy += group * of.y + row0 + a_col * A_WIDTH;
+
+    /* This work-item's column of B: tap (r, s), channel c. */
+    const U32 e = (U32)(column0 + b_col * B_WIDTH), tap = e / of.x, c = e % of.x;
+    const int b_live = e < wide;
+    const int tap_h = (int)(tap / taps.y * dil.x) - (int)pad.x;
+    const int tap_w = (int)(tap % taps.y * dil.y) - (int)pad.y;
+    x += group * of.x + c;
+    /* The input position that the tap meets; its walk is the output position's, scaled. */
+    const U32 first = (U32)place + (U32)b_row;
+    int n = (int)(first / (out_hw.x * out_hw.y));
+    const U32 q = first % (out_hw.x * out_hw.y);
+    int h = (int)(q / out_hw.y * stride.x) + tap_h, w = (int)(q % out_hw.y * stride.y) + tap_w;
+    const int step_w = (int)(B_ROWS % out_hw.y * stride.y);
+    const int step_h = (int)(B_ROWS / out_hw.y % out_hw.x * stride.x);
+    const int step_n = (int)(B_ROWS / out_hw.y / out_hw.x);
+    const int turn_w = (int)(out_hw.y * stride.y), end_w = turn_w + tap_w;
+    const int turn_h = (int)(out_hw.x * stride.x), end_h = turn_h + tap_h;
+    TILE_RUN(tiles)
+
+    part += ((U64)which * channels.y + group * of.y) * wide;
+    UNROLL for (int i = 0; i < TM; i++)
+    {
+        const int m = row0 + ROW(i);
+        __global float *to = part + (U64)(U32)m * wide;
+        UNROLL for (int j = 0; j < TN; j++)
+        {
+            const int k = column0 + COLUMN(j);
+            if (m < (int)of.y && k < (int)wide) {
+#if B_WIDTH == 1
+                to[k] = acc[i][j];
+#else
+                if ((j & 3) == 3)
+                    *(__global float4 *)(to + k - 3) =
+                        (float4)(acc[i][j - 3], acc[i][j - 2], acc[i][j - 1], acc[i][j]);
+#endif
+            }
+        }
+    }
+}

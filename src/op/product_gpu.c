@@ -1,0 +1,301 @@
+/*
+ * product_gpu.c - geometry of the schedules `nv` and `gpu` of matrix products and convolutions.
+ * Kernels: cl/op/product_gpu.cl, product_pack_gpu.cl, product_weight_gpu.cl, tree_gpu.cl.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "op/product_gpu.h"
+
+#define NVIDIA        0x10deu
+#define ELEMENTS      0x7fffffffull /* kernels count elements of one tensor in 31 bits */
+#define PART_BYTES    (1ull << 31)
+#define TREE_EACH_MAX 2048u
+#define TREE_Y_MAX    16u
+
+/* Rows, columns of a work-group and of a work-item, k's of a tile, buffers. */
+struct tile {
+    U32 bm, bn, tm, tn, bk, s;
+};
+
+/* Best first; all have 64 work-items. */
+static const struct tile large[] = {
+    {64, 64, 8, 8, 16, 2}, {64, 32, 8, 4, 16, 2}, {32, 64, 4, 8, 16, 2},
+    {32, 32, 4, 4, 16, 2}, {16, 32, 2, 4, 32, 4},
+};
+static const struct tile portable[] = {
+    {64, 64, 8, 8, 16, 2},
+    {64, 32, 8, 4, 16, 2},
+    {32, 32, 4, 4, 16, 2},
+    {16, 32, 2, 4, 16, 2},
+};
+
+/* The first tile that is not mostly beyond the columns and gives every compute unit enough work;
+ * else the smallest. */
+static struct tile choose(U64 rows, U32 columns, U64 copies, U32 rows_min,
+                          const struct lksi_limits *dev, bool nv)
+{
+    const struct tile *t = nv ? large : portable;
+    size_t n = nv ? LKSI_COUNT(large) : LKSI_COUNT(portable), i = 0;
+    U64 wanted = 2u * (U64)(dev->compute_units > 0 ? dev->compute_units : 1);
+    if (dev->type == LKSI_DEV_CPU)
+        i = rows_min > 2 ? n - 2 : n - 1;
+    for (; i + 1 < n; i++) {
+        U64 tiles = (rows + t[i].bm - 1) / t[i].bm * lksi_up(columns, t[i].bn) * copies;
+        if (i + 2 == n && rows_min > t[n - 1].tm)
+            break;
+        if (tiles >= wanted && (columns > t[i].bn / 2 || t[i].bn == 32))
+            break;
+    }
+    return t[i];
+}
+
+static void add(struct lksi_launch *l, struct lksi_arg a)
+{
+    l->arg[l->n_arg++] = a;
+}
+
+/* A uint2. */
+static void add_pair(struct lksi_launch *l, U32 x, U32 y)
+{
+    add(l, LKSI_U64((U64)x | (U64)y << 32));
+}
+
+static void set_size(struct lksi_launch *l, size_t lx, size_t ly, U64 gx, U64 gy, U64 gz)
+{
+    l->dims = 3;
+    l->local[0] = lx;
+    l->local[1] = ly;
+    l->local[2] = 1;
+    l->global[0] = (size_t)gx * lx;
+    l->global[1] = (size_t)gy * ly;
+    l->global[2] = (size_t)gz;
+}
+
+static void set_tile(struct lksi_launch *l, struct tile t, bool nv)
+{
+    int n = snprintf(l->defines, sizeof l->defines, "PTX=%d BM=%u BN=%u TM=%u TN=%u BK=%u S=%u", nv,
+                     t.bm, t.bn, t.tm, t.tn, t.bk, t.s);
+    (void)n;
+    l->options =
+        nv ? "-cl-nv-opt-level=1" : NULL; /* keeps the order of fmas, hence operand reuse */
+}
+
+static void define(struct lksi_launch *l, const char *name, unsigned value)
+{
+    size_t n = strlen(l->defines);
+    snprintf(l->defines + n, sizeof l->defines - n, " %s=%u", name, value);
+}
+
+const char *lksi_product_device(const struct lksi_limits *dev, bool nv)
+{
+    if (nv)
+        return dev->type == LKSI_DEV_GPU && dev->vendor_id == NVIDIA ? NULL
+                                                                     : "made for NVIDIA's GPUs";
+    if (dev->type != LKSI_DEV_GPU && dev->type != LKSI_DEV_CPU)
+        return "made for GPUs";
+    return dev->max_group < 64 || dev->local_memory < 24 * 1024 ? "work-groups are too small"
+                                                                : NULL;
+}
+
+static const char *sizes_decline(const struct lks_conv_dims *d)
+{
+    U64 x = (U64)d->n * d->h * d->w * d->c, y = (U64)d->n * d->oh * d->ow * d->k;
+    /* a base in the padding may lie in front of the first element, or behind the last */
+    if (x > ELEMENTS / 2 || y > ELEMENTS / 2 ||
+        (U64)d->k * d->r * d->s * (d->c / d->groups) > ELEMENTS / 2)
+        return "a tensor is too large for 31 bits";
+    if ((U64)d->r * d->dil_h * d->w * d->c > ELEMENTS / 4 ||
+        (U64)d->r * d->dil_h * d->ow * d->k > ELEMENTS / 4 || d->pad_h > 0xffffffu ||
+        d->pad_w > 0xffffffu || (U64)d->pad_h * d->w * d->c > ELEMENTS / 4)
+        return "the window or the padding is too large for 31 bits";
+    return NULL;
+}
+
+/* ---- conv2d, conv2d_data_grad ---- */
+
+/* The convolution as seen by the product: what is read, what is made. */
+struct view {
+    U32 src_h, src_w, src_c, dst_h, dst_w, dst_c; /* channels: of a group */
+    U32 phases; /* remainders modulo the stride, data gradient only */
+    U64 rows;   /* positions of the largest phase */
+    U32 chain, cp, np;
+    bool vector, direct;
+    struct tile t;
+};
+
+static struct view view_of(const struct lks_conv_dims *d, bool grad, const struct lksi_limits *dev,
+                           bool nv)
+{
+    struct view v = {d->h, d->w, d->c / d->groups, d->oh, d->ow, d->k / d->groups, .phases = 1};
+    U32 taps = d->r * d->s;
+    if (grad) {
+        v = (struct view){d->oh,
+                          d->ow,
+                          d->k / d->groups,
+                          d->h,
+                          d->w,
+                          d->c / d->groups,
+                          .phases = d->stride_h * d->stride_w};
+        v.rows = (U64)d->n * lksi_up(d->h, d->stride_h) * lksi_up(d->w, d->stride_w);
+    } else {
+        v.rows = (U64)d->n * d->oh * d->ow;
+    }
+    v.t = choose(v.rows, v.dst_c, (U64)v.phases * d->groups, 1, dev, nv);
+    v.vector = v.src_c % 4 == 0;
+    v.cp = v.vector ? lksi_up(v.src_c, v.t.bk) * v.t.bk : v.src_c;
+    v.chain = lksi_up(taps * v.cp, v.t.bk) * v.t.bk;
+    v.direct = grad && taps == 1 && v.dst_c % 4 == 0;
+    v.np = lksi_up(v.dst_c, v.t.bn) * v.t.bn;
+    return v;
+}
+
+const char *lksi_product_declines(const struct lks_conv_dims *d, bool grad,
+                                  const struct lksi_limits *dev, bool nv)
+{
+    const char *reason = lksi_product_device(dev, nv);
+    U32 columns = (grad ? d->c : d->k) / d->groups;
+    if (reason == NULL)
+        reason = sizes_decline(d);
+    if (reason == NULL && d->groups > 1 && columns < 8)
+        reason = "a group has too few channels for a tile";
+    if (reason == NULL && (U64)d->stride_h * d->stride_w * d->groups > 65535)
+        reason = "too many groups and strides";
+    return reason;
+}
+
+void lksi_product_recipe(const struct lks_conv_dims *d, bool grad, const struct lksi_limits *dev,
+                         bool nv, struct lksi_recipe *r)
+{
+    struct view v = view_of(d, grad, dev, nv);
+    struct lksi_launch *l;
+    if (!v.direct) {
+        l = &r->launch[r->n_launch++];
+        l->source = "op/product_pack_gpu.cl";
+        l->kernel = "pack";
+        define(l, "GRAD", grad);
+        add(l, LKSI_IN(1));
+        add(l, LKSI_WORK(0));
+        add_pair(l, 0, v.src_c);
+        add_pair(l, 0, v.dst_c);
+        add(l, LKSI_U32(d->r * d->s));
+        add(l, LKSI_U32(v.cp));
+        add(l, LKSI_U32(v.chain));
+        add(l, LKSI_U32(v.np));
+        set_size(l, 16, 16, lksi_up(v.np, 16), lksi_up(v.chain, 16), d->groups);
+        r->n_work = 1;
+        r->work_bytes[0] = (U64)d->groups * v.chain * v.np * 4;
+    }
+    l = &r->launch[r->n_launch++];
+    l->source = "op/product_gpu.cl";
+    l->kernel = "product";
+    set_tile(l, v.t, nv);
+    define(l, "GRAD", grad);
+    define(l, "A_WIDTH", v.vector ? 4 : 1);
+    define(l, "DIRECT", v.direct);
+    define(l, "WIDE", v.dst_c % 4 == 0);
+    define(l, "BIAS", !grad && d->extra);
+    define(l, "MASK", grad && d->extra);
+    define(l, "RELU", !grad && d->relu);
+    add(l, LKSI_IN(0));
+    add(l, v.direct ? LKSI_IN(1) : LKSI_WORK(0));
+    add(l, LKSI_IN(d->extra ? 2 : 0));
+    add(l, LKSI_OUT(0));
+    add_pair(l, d->n, d->groups);
+    add_pair(l, v.src_h, v.src_w);
+    add_pair(l, v.src_c * d->groups, v.src_c);
+    add_pair(l, v.dst_h, v.dst_w);
+    add_pair(l, v.dst_c * d->groups, v.dst_c);
+    add_pair(l, d->r, d->s);
+    add_pair(l, d->stride_h, d->stride_w);
+    add_pair(l, d->pad_h, d->pad_w);
+    add_pair(l, d->dil_h, d->dil_w);
+    add_pair(l, v.cp, v.np);
+    set_size(l, 64, 1, lksi_up(v.dst_c, v.t.bn), (v.rows + v.t.bm - 1) / v.t.bm,
+             (U64)v.phases * d->groups);
+}
+
+/* ---- conv2d_weight_grad ---- */
+
+static U32 power_of_two(U32 n)
+{
+    U32 p = 1;
+    while (p < n)
+        p *= 2;
+    return p;
+}
+
+const char *lksi_leaves_declines(const struct lks_conv_dims *d, const struct lksi_limits *dev,
+                                 bool nv)
+{
+    const char *reason = lksi_product_device(dev, nv);
+    const struct lks_leaf *f = &d->leaf;
+    U64 elements = (U64)d->k * d->r * d->s * (d->c / d->groups);
+    U64 places = (U64)(f->leaves / f->cut) * power_of_two(f->cut);
+    if (reason == NULL)
+        reason = sizes_decline(d);
+    if (reason == NULL && d->groups > 1 && d->k / d->groups < 8)
+        reason = "a group has too few channels for a tile";
+    if (reason == NULL &&
+        (places > TREE_EACH_MAX * TREE_Y_MAX / 2 || (U64)f->leaves * d->groups > 65535))
+        reason = "too many leaves";
+    if (reason == NULL &&
+        (elements * f->leaves * 4 > PART_BYTES || elements * f->leaves * 4 > dev->max_alloc))
+        reason = "the leaves' sums take too much memory";
+    return reason;
+}
+
+static void add_tree(struct lksi_recipe *r, const struct lks_leaf *f, U32 elements)
+{
+    struct lksi_launch *l = &r->launch[r->n_launch++];
+    U32 room = power_of_two(f->cut), places = power_of_two(f->leaves / f->cut) * room;
+    U32 y = places > 128 ? 8 : places > 16 ? 4 : 1, each = places / y > 8 ? places / y : 8;
+    if (each > TREE_EACH_MAX) {
+        y = TREE_Y_MAX;
+        each = places / y;
+    }
+    l->source = "op/tree_gpu.cl";
+    l->kernel = "tree";
+    define(l, "X", 64 / (y > 4 ? 2 : 1));
+    define(l, "Y", y);
+    add(l, LKSI_WORK(0));
+    add(l, LKSI_OUT(0));
+    add(l, LKSI_U32(elements));
+    add(l, LKSI_U32(f->leaves / f->cut));
+    add(l, LKSI_U32(f->cut));
+    add(l, LKSI_U32(room));
+    add(l, LKSI_U32(each));
+    set_size(l, 64 / (y > 4 ? 2 : 1), y, lksi_up(elements, 64 / (y > 4 ? 2 : 1)), 1, 1);
+}
+
+void lksi_leaves_recipe(const struct lks_conv_dims *d, const struct lksi_limits *dev, bool nv,
+                        struct lksi_recipe *r)
+{
+    const struct lks_leaf *f = &d->leaf;
+    U32 c = d->c / d->groups, k = d->k / d->groups, wide = d->r * d->s * c;
+    struct tile t = choose(k, wide, (U64)f->leaves * d->groups, 4, dev, nv);
+    struct lksi_launch *l = &r->launch[r->n_launch++];
+    r->n_work = 1;
+    r->work_bytes[0] = (U64)f->leaves * d->k * wide * 4;
+    l->source = "op/product_weight_gpu.cl";
+    l->kernel = "leaves";
+    set_tile(l, t, nv);
+    define(l, "A_WIDTH", k % 4 == 0 ? 4 : 1);
+    define(l, "B_WIDTH", c % 4 == 0 ? 4 : 1);
+    add(l, LKSI_IN(0));
+    add(l, LKSI_IN(1));
+    add(l, LKSI_WORK(0));
+    add_pair(l, d->n, d->groups);
+    add_pair(l, d->h, d->w);
+    add_pair(l, d->oh, d->ow);
+    add_pair(l, d->c, d->k);
+    add_pair(l, c, k);
+    add_pair(l, d->r, d->s);
+    add_pair(l, d->stride_h, d->stride_w);
+    add_pair(l, d->pad_h, d->pad_w);
+    add_pair(l, d->dil_h, d->dil_w);
+    add_pair(l, f->join, f->cut);
+    add_pair(l, f->step, f->leaves);
+    set_size(l, 64, 1, lksi_up(wide, t.bn), lksi_up(k, t.bm), (U64)f->leaves * d->groups);
+    add_tree(r, f, d->k * wide);
+}

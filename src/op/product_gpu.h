@@ -1,0 +1,33 @@
+/*
+ * product_gpu.h - what the schedules `nv` (NVIDIA, inline PTX) and `gpu` (any GPU) of convolutions
+ * and dense layers share. A dense layer is a convolution with one tap over one pixel.
+ */
+#ifndef LKSI_OP_PRODUCT_GPU_H
+#define LKSI_OP_PRODUCT_GPU_H
+
+#include "op/op.h"
+#include "contract/conv.h"
+
+/* NULL, or why the schedule does not serve the device; `nv` asks for NVIDIA. The portable one
+ * also serves CPU devices, where it is slow: tests reach it there, tables put others first. */
+const char *lksi_product_device(const struct lksi_limits *dev, bool nv);
+
+/* conv2d (grad false) and conv2d_data_grad (grad true) over `d`. Inputs and outputs are numbered
+ * as those operators have them; dense and dense_data_grad number theirs alike. */
+const char *lksi_product_declines(const struct lks_conv_dims *d, bool grad,
+                                  const struct lksi_limits *dev, bool nv);
+void lksi_product_recipe(const struct lks_conv_dims *d, bool grad, const struct lksi_limits *dev,
+                         bool nv, struct lksi_recipe *r);
+
+/* conv2d_weight_grad over `d`, whose leaf is filled in: leaves, then their tree. */
+const char *lksi_leaves_declines(const struct lks_conv_dims *d, const struct lksi_limits *dev,
+                                 bool nv);
+void lksi_leaves_recipe(const struct lks_conv_dims *d, const struct lksi_limits *dev, bool nv,
+                        struct lksi_recipe *r);
+
+static inline U32 lksi_up(U32 a, U32 b)
+{
+    return (a + b - 1) / b;
+}
+
+#endif
