@@ -16,6 +16,7 @@
  * PTX=1 is for NVIDIA: copies from global to local memory run asynchronously, S - 1 tiles ahead,
  * and volatile assembly keeps the order of loads, so that the operands of the next step are under
  * way while this step's fmas run. PTX=0 does the same with plain loads that wait in registers.
+ * COMPACT=1 leaves loops as they are, for tests on CPU devices.
  * fmas walk the tile in a serpentine, so that neighbours share an operand.
  */
 #define NT       ((BM / TM) * (BN / TN)) /* work-items of a group */
@@ -25,7 +26,11 @@
 #define A_FLOATS (KMAJOR ? BM * BK : BM * (BK + 4))
 #define B_FLOATS (BN * BK)
 #define BUFFER   (4u * (A_FLOATS + B_FLOATS)) /* bytes */
-#define UNROLL   _Pragma("unroll")
+#if COMPACT /* quick to build, slow to run */
+#define UNROLL _Pragma("nounroll")
+#else
+#define UNROLL _Pragma("unroll")
+#endif
 #define PICK(v, q) ((q) == 0 ? (v).x : (q) == 1 ? (v).y : (q) == 2 ? (v).z : (v).w)
 
 /* Rows of a work-item are 4 apart; [k][row] is read in fours, so there they are four neighbours,

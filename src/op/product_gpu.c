@@ -72,11 +72,10 @@ static void set_size(struct lksi_launch *l, size_t lx, size_t ly, U64 gx, U64 gy
     l->global[2] = (size_t)gz;
 }
 
-static void set_tile(struct lksi_launch *l, struct tile t, bool nv)
+static void set_tile(struct lksi_launch *l, struct tile t, const struct lksi_limits *dev, bool nv)
 {
-    int n = snprintf(l->defines, sizeof l->defines, "PTX=%d BM=%u BN=%u TM=%u TN=%u BK=%u S=%u", nv,
-                     t.bm, t.bn, t.tm, t.tn, t.bk, t.s);
-    (void)n;
+    snprintf(l->defines, sizeof l->defines, "PTX=%d COMPACT=%d BM=%u BN=%u TM=%u TN=%u BK=%u S=%u",
+             nv, dev->type == LKSI_DEV_CPU, t.bm, t.bn, t.tm, t.tn, t.bk, t.s);
     l->options =
         nv ? "-cl-nv-opt-level=1" : NULL; /* keeps the order of fmas, hence operand reuse */
 }
@@ -189,7 +188,7 @@ void lksi_product_recipe(const struct lks_conv_dims *d, bool grad, const struct 
     l = &r->launch[r->n_launch++];
     l->source = "op/product_gpu.cl";
     l->kernel = "product";
-    set_tile(l, v.t, nv);
+    set_tile(l, v.t, dev, nv);
     define(l, "GRAD", grad);
     define(l, "A_WIDTH", v.vector ? 4 : 1);
     define(l, "DIRECT", v.direct);
@@ -279,7 +278,7 @@ void lksi_leaves_recipe(const struct lks_conv_dims *d, const struct lksi_limits 
     r->work_bytes[0] = (U64)f->leaves * d->k * wide * 4;
     l->source = "op/product_weight_gpu.cl";
     l->kernel = "leaves";
-    set_tile(l, t, nv);
+    set_tile(l, t, dev, nv);
     define(l, "A_WIDTH", k % 4 == 0 ? 4 : 1);
     define(l, "B_WIDTH", c % 4 == 0 ? 4 : 1);
     add(l, LKSI_IN(0));
