@@ -10,6 +10,8 @@
 #include "check/oracle.h"
 #include "check/real.h"
 
+#define HEAVY_FLOPS 2e7
+
 /* The doubles of one case. */
 struct doubles {
     double *in[LKSI_MAX_IN], *out[LKSI_MAX_OUT], *err[LKSI_MAX_OUT];
@@ -113,6 +115,15 @@ static void fail_row(struct lksi_accuracy_row *row, const char *text)
     snprintf(row->text, sizeof row->text, "%s", text);
 }
 
+/* Heavy cases run in one regime. */
+static bool regime_wanted(const struct lksi_check_options *options, const struct lksi_call *call,
+                          enum lksi_regime regime)
+{
+    if (options->regime != NULL)
+        return strcmp(options->regime, lksi_regime_name(regime)) == 0;
+    return regime == LKSI_REGIME_WIDE || lksi_op_flops(call) <= HEAVY_FLOPS;
+}
+
 static lks_status run_op(struct lksi_accuracy_row *row, const struct lksi_check_options *options,
                          struct lksi_dev *ref)
 {
@@ -129,8 +140,7 @@ static lks_status run_op(struct lksi_accuracy_row *row, const struct lksi_check_
             continue;
         st = lksi_oracle_open(&o, row->op, c, options->long_run, &found);
         for (int r = 0; r < LKSI_REGIMES && st == LKS_OK && found; r++)
-            if (options->regime == NULL ||
-                strcmp(options->regime, lksi_regime_name((enum lksi_regime)r)) == 0)
+            if (regime_wanted(options, &o.call, (enum lksi_regime)r))
                 st = run_regime(row, &o, ref, (enum lksi_regime)r, options->seed, fn);
         lksi_oracle_close(&o);
         found = found && options->only_case == 0;

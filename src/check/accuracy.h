@@ -11,11 +11,11 @@
 struct lksi_accuracy_row {
     const struct lksi_op *op;
     bool failed;
-    int cases;       /* accuracy: (case, regime) pairs; gradient: cases */
-    uint64_t values; /* compared */
+    int cases;        /* accuracy: (case, regime) pairs; gradient: cases */
+    uint64_t values;  /* compared */
     uint64_t skipped; /* gradient: inputs that stand on a kink */
-    double worst;    /* largest error as a share of what is allowed */
-    char text[768];  /* the first failure */
+    double worst;     /* largest error as a share of what is allowed */
+    char text[768];   /* the first failure */
 };
 typedef void (*lksi_accuracy_fn)(void *user, const struct lksi_accuracy_row *row);
 

@@ -34,10 +34,10 @@ struct lksi_check_failure {
     enum lksi_regime regime;
     uint64_t seed;
     bool long_run;
-    bool located;          /* diff holds an output, an index and bits */
+    bool located; /* diff holds an output, an index and bits */
     struct lksi_diff diff;
-    char shapes[512];      /* "[2,8,8,3] [4,3,3,3] -> [2,6,6,4], leaf 8" */
-    char text[512];        /* what happened, for faults that diff does not tell */
+    char shapes[512]; /* "[2,8,8,3] [4,3,3,3] -> [2,6,6,4], leaf 8" */
+    char text[512];   /* what happened, for faults that diff does not tell */
 };
 
 enum lksi_check_verdict {
@@ -60,9 +60,9 @@ struct lksi_check_row {
 
 /* Zero is a legal value of each field. */
 struct lksi_check_options {
-    const struct lksi_op *const *ops; /* ends with NULL; NULL: all operators of the library */
+    const struct lksi_op *const *ops;   /* ends with NULL; NULL: all operators of the library */
     const char *op, *schedule, *regime; /* only this one; NULL: all */
-    int only_case;                    /* 1 + index; 0: all */
+    int only_case;                      /* 1 + index; 0: all */
     uint64_t seed;
     bool long_run;
 };

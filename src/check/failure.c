@@ -29,8 +29,8 @@ static void add_bits(struct lksi_str *s, const struct lksi_check_failure *f)
 
 void lksi_check_failure_text(const struct lksi_check_failure *f, struct lksi_str *s)
 {
-    lksi_str_add(s, "schedule `%s` of `%s` %s on %s\n", f->schedule, f->op->name,
-                 words[f->fault], f->device);
+    lksi_str_add(s, "schedule `%s` of `%s` %s on %s\n", f->schedule, f->op->name, words[f->fault],
+                 f->device);
     if (f->shapes[0] != '\0')
         lksi_str_add(s, "  %s\n", f->shapes);
     if (f->located)

@@ -14,11 +14,11 @@
 #include "check/real.h"
 #include "contract/philox.h"
 
-#define DIRECTIONS 24    /* elements of an input that are moved */
-#define MAX_FLOPS  3e6   /* of a forward run; above, a case is left out */
+#define DIRECTIONS 24  /* elements of an input that are moved */
+#define MAX_FLOPS  3e6 /* of a forward run; above, a case is left out */
 #define STEP       0x1p-16
-#define KINK       1e-4  /* two one-sided differences further apart stand at a kink */
-#define CLOSE_F64  1e-6  /* shares of the largest gradient of an input */
+#define KINK       1e-4 /* two one-sided differences further apart stand at a kink */
+#define CLOSE_F64  1e-6 /* shares of the largest gradient of an input */
 #define CLOSE_F32  1e-4
 
 struct number {
@@ -204,9 +204,9 @@ static int slopes(struct trial *t, int input, uint64_t seed, struct slope s[DIRE
     int64_t n = lksi_desc_count(&t->call.in[input]);
     int kept = 0, wanted = n < DIRECTIONS ? (int)n : DIRECTIONS;
     for (int k = 0; k < wanted; k++) {
-        int64_t e = n <= DIRECTIONS ? k
-                                    : (int64_t)(lks_random_word(seed, 99u, (U32)input, (U64)k) %
-                                                (uint64_t)n);
+        int64_t e = n <= DIRECTIONS
+                        ? k
+                        : (int64_t)(lks_random_word(seed, 99u, (U32)input, (U64)k) % (uint64_t)n);
         double up = change(t, input, e, STEP) / STEP, down = change(t, input, e, -STEP) / -STEP;
         if (fabs(up - down) > KINK * (1.0 + fabs(up) + fabs(down)))
             row->skipped++;
@@ -263,8 +263,10 @@ static lks_status run_case(struct lksi_accuracy_row *row, const struct lksi_orac
         if (t.din[i] != LKSI_NONE &&
             !lksi_desc_equal(&t.tape.value[t.din[i]].desc, &t.call.in[i])) {
             row->failed = true;
-            snprintf(row->text, sizeof row->text, "case %d: the gradient of input %d has another "
-                     "shape than the input", o->index, i);
+            snprintf(row->text, sizeof row->text,
+                     "case %d: the gradient of input %d has another "
+                     "shape than the input",
+                     o->index, i);
             break;
         }
         compare_input(&t, o, i, seed, row);

@@ -171,9 +171,8 @@ fail:
     return st;
 }
 
-lks_status lksi_oracle_compute(struct lksi_oracle *o, struct lksi_dev *ref,
-                               enum lksi_regime regime, uint64_t seed,
-                               struct lksi_check_failure *f)
+lks_status lksi_oracle_compute(struct lksi_oracle *o, struct lksi_dev *ref, enum lksi_regime regime,
+                               uint64_t seed, struct lksi_check_failure *f)
 {
     struct items_job job = {.call = &o->call};
     bool in_place = false;

@@ -30,9 +30,8 @@ void lksi_oracle_close(struct lksi_oracle *o);
  * with LKSI_FAULT_CONTRACT if the item function leaves an element unwritten, gives other bits when
  * it works in place, or makes a NaN of uniform inputs.
  */
-lks_status lksi_oracle_compute(struct lksi_oracle *o, struct lksi_dev *ref,
-                               enum lksi_regime regime, uint64_t seed,
-                               struct lksi_check_failure *f);
+lks_status lksi_oracle_compute(struct lksi_oracle *o, struct lksi_dev *ref, enum lksi_regime regime,
+                               uint64_t seed, struct lksi_check_failure *f);
 
 /* "[2,8,8,3] [4,3,3,3] -> [2,6,6,4], leaf 8" */
 void lksi_oracle_shapes(const struct lksi_oracle *o, char *text, size_t size);

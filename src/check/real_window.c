@@ -139,8 +139,8 @@ void lksi_real_conv2d_weight_grad(const struct lksi_real_io *io)
     const struct lksi_conv2d_weight_grad_attr *a = call->attr;
     const struct conv c = {call->in[0].dim, call->out[0].dim, call->in[1].dim, &a->conv};
     conv_taps(io, &c, tap_weight);
-    bounds(io, lksi_real_leaf_depth((uint32_t)c.y[0], (uint32_t)c.y[1], (uint32_t)c.y[2],
-                                    call->leaf));
+    bounds(io,
+           lksi_real_leaf_depth((uint32_t)c.y[0], (uint32_t)c.y[1], (uint32_t)c.y[2], call->leaf));
 }
 
 /* ---- dense ---- */

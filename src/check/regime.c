@@ -54,8 +54,8 @@ static U32 subnormal(U32 word, U32 pick)
 uint32_t lksi_regime_bits(enum lksi_regime regime, uint64_t seed, uint32_t stream, uint64_t e)
 {
     static const F32 ties[8] = {-2.0f, -1.0f, -0.5f, 0.0f, 0.5f, 1.0f, 1.5f, 2.0f};
-    struct lks_words w = lks_philox((U32)e, (U32)(e >> 32), stream, (U32)regime, (U32)seed,
-                                    (U32)(seed >> 32));
+    struct lks_words w =
+        lks_philox((U32)e, (U32)(e >> 32), stream, (U32)regime, (U32)seed, (U32)(seed >> 32));
     switch (regime) {
     case LKSI_REGIME_WIDE:
         return scaled(w.w0, w.w1, -16, 33u);
@@ -88,7 +88,9 @@ void lksi_regime_fill(enum lksi_regime regime, uint64_t seed, const struct lksi_
     for (uint64_t e = 0; e < n; e++) {
         if (call->in[index].dtype == LKSI_I32)
             out[e] = lks_philox((U32)e, (U32)(e >> 32), (U32)index, (U32)regime, (U32)seed,
-                                (U32)(seed >> 32)).w2 % range;
+                                (U32)(seed >> 32))
+                         .w2 %
+                     range;
         else
             out[e] = lksi_regime_bits(regime, seed, (U32)index, e);
         if (call->op->test_input != NULL)

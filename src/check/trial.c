@@ -65,8 +65,8 @@ static lks_status guarded_read(struct lksi_guarded *g)
 static bool bands_intact(const struct lksi_guarded *g)
 {
     return memcmp(g->image, g->back, (size_t)g->band) == 0 &&
-           memcmp(g->image + g->band + g->bytes, g->back + g->band + g->bytes,
-                  (size_t)g->band) == 0;
+           memcmp(g->image + g->band + g->bytes, g->back + g->band + g->bytes, (size_t)g->band) ==
+               0;
 }
 
 static bool content_intact(const struct lksi_guarded *g)
@@ -208,8 +208,7 @@ static void compare_output(struct lksi_arena *a, const struct lksi_oracle *o, in
             continue;
         f->fault = unwritten ? LKSI_FAULT_UNWRITTEN : LKSI_FAULT_BITS;
         f->located = true;
-        f->diff = (struct lksi_diff){j, e, got[e], want[e],
-                                     lksi_bits_ulp(dtype, got[e], want[e])};
+        f->diff = (struct lksi_diff){j, e, got[e], want[e], lksi_bits_ulp(dtype, got[e], want[e])};
         return;
     }
 }

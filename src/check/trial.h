@@ -20,8 +20,7 @@ struct lksi_arena {
     struct lksi_guarded in[LKSI_MAX_IN], out[LKSI_MAX_OUT], work[LKSI_MAX_WORK];
 };
 
-lks_status lksi_arena_open(struct lksi_arena *a, struct lksi_dev *dev,
-                           const struct lksi_oracle *o);
+lks_status lksi_arena_open(struct lksi_arena *a, struct lksi_dev *dev, const struct lksi_oracle *o);
 void lksi_arena_close(struct lksi_arena *a);
 
 /*

@@ -51,8 +51,8 @@ struct picks {
 static uint64_t draw(struct picks *p, uint64_t below)
 {
     uint64_t n = p->draws++;
-    struct lks_words w = lks_philox((U32)n, 0u, 0x5a3b1e5du, 0u, (U32)p->seed,
-                                    (U32)(p->seed >> 32));
+    struct lks_words w =
+        lks_philox((U32)n, 0u, 0x5a3b1e5du, 0u, (U32)p->seed, (U32)(p->seed >> 32));
     return (((uint64_t)w.w0 << 32) | w.w1) % below;
 }
 
@@ -156,8 +156,8 @@ static bool item_same(const struct lksi_call *call, const void *const *got, void
         for (uint64_t e = e0; e < e1; e++) {
             if (lksi_bits_same(call->out[j].dtype, g[e], w[e]))
                 continue;
-            *diff = (struct lksi_diff){j, e, g[e], w[e],
-                                       lksi_bits_ulp(call->out[j].dtype, g[e], w[e])};
+            *diff =
+                (struct lksi_diff){j, e, g[e], w[e], lksi_bits_ulp(call->out[j].dtype, g[e], w[e])};
             return false;
         }
     }
@@ -184,8 +184,8 @@ lks_status lksi_check_sample(const struct lksi_call *call, const void *const *in
             uint64_t e0, e1;
             covered(call, j, items[s], &e0, &e1);
             if (call->op->alias[j] != 0)
-                memcpy((uint32_t *)want[j] + e0,
-                       (const uint32_t *)in[call->op->alias[j] - 1] + e0, (e1 - e0) * 4);
+                memcpy((uint32_t *)want[j] + e0, (const uint32_t *)in[call->op->alias[j] - 1] + e0,
+                       (e1 - e0) * 4);
         }
         call->op->item(in, want, call->dims.bytes, items[s]);
         equal = item_same(call, got, want, items[s], diff);

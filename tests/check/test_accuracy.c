@@ -73,8 +73,8 @@ Test(accuracy, wants_every_operator)
 
 /* The right gradient, after which one input's is forgotten. */
 static lks_status grad_forgets(struct lksi_builder *b, const struct lksi_call *call,
-                               const lksi_value *in, const lksi_value *out,
-                               const lksi_value *dout, const bool *need, lksi_value *din)
+                               const lksi_value *in, const lksi_value *out, const lksi_value *dout,
+                               const bool *need, lksi_value *din)
 {
     lks_status st = lksi_op_find("dense")->grad(b, call, in, out, dout, need, din);
     din[1] = LKSI_NONE;
@@ -83,8 +83,8 @@ static lks_status grad_forgets(struct lksi_builder *b, const struct lksi_call *c
 
 /* The relu behind the sum is overlooked. */
 static lks_status grad_no_relu(struct lksi_builder *b, const struct lksi_call *call,
-                               const lksi_value *in, const lksi_value *out,
-                               const lksi_value *dout, const bool *need, lksi_value *din)
+                               const lksi_value *in, const lksi_value *out, const lksi_value *dout,
+                               const bool *need, lksi_value *din)
 {
     const struct lksi_dense_attr none = {0};
     struct lksi_call plain = *call;
@@ -103,8 +103,8 @@ static lks_status grad_shape(struct lksi_builder *b, const struct lksi_call *cal
 }
 
 static lks_status grad_refuses(struct lksi_builder *b, const struct lksi_call *call,
-                               const lksi_value *in, const lksi_value *out,
-                               const lksi_value *dout, const bool *need, lksi_value *din)
+                               const lksi_value *in, const lksi_value *out, const lksi_value *dout,
+                               const bool *need, lksi_value *din)
 {
     (void)b, (void)call, (void)in, (void)out, (void)dout, (void)need, (void)din;
     return lksi_fail(LKS_E_ARGUMENT, "it refuses");

@@ -102,8 +102,8 @@ Test(regime, underflow_reaches_minus_zero)
 {
     int minus = 0;
     for (int e = 1; e < N; e++) {
-        float p = lks_fma(value[LKSI_REGIME_UNDERFLOW][e], value[LKSI_REGIME_UNDERFLOW][e - 1],
-                          0.0f);
+        float p =
+            lks_fma(value[LKSI_REGIME_UNDERFLOW][e], value[LKSI_REGIME_UNDERFLOW][e - 1], 0.0f);
         cr_assert(p == 0.0f);
         minus += lks_bits(p) == 0x80000000u;
     }

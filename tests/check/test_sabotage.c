@@ -118,7 +118,7 @@ static void loop(const struct lksi_call *call, const void *const *in, void *cons
 }
 
 #define LOOP(name, fault)                                                                          \
-    static void name(const struct lksi_call *call, const void *const *in, void *const *out,       \
+    static void name(const struct lksi_call *call, const void *const *in, void *const *out,        \
                      U64 p0, U64 p1)                                                               \
     {                                                                                              \
         loop(call, in, out, p0, p1, fault);                                                        \
@@ -137,8 +137,8 @@ Test(sabotage, loops_of_ref)
         lksi_ref_fn fn;
         enum lksi_check_fault fault;
     } loops[] = {
-        {honest, LKSI_FAULT_NONE},  {swapped, LKSI_FAULT_BITS},   {unfused, LKSI_FAULT_BITS},
-        {tail, LKSI_FAULT_BITS},    {outside, LKSI_FAULT_GUARD},  {input, LKSI_FAULT_INPUT},
+        {honest, LKSI_FAULT_NONE},         {swapped, LKSI_FAULT_BITS},  {unfused, LKSI_FAULT_BITS},
+        {tail, LKSI_FAULT_BITS},           {outside, LKSI_FAULT_GUARD}, {input, LKSI_FAULT_INPUT},
         {unwritten, LKSI_FAULT_UNWRITTEN},
     };
     /* One thread: the loops that write outside would race. */
@@ -192,7 +192,7 @@ static void sabotage_recipe(const struct lksi_call *call, struct lksi_recipe *r,
 {
     struct lksi_launch *l = &r->launch[0];
     U64 count = (U64)lksi_desc_count(&call->out[0]);
-    const struct lksi_arg arg[] = {LKSI_IN(0),   LKSI_IN(1), LKSI_IN(2),    LKSI_OUT(0),
+    const struct lksi_arg arg[] = {LKSI_IN(0),   LKSI_IN(1), LKSI_IN(2),     LKSI_OUT(0),
                                    LKSI_WORK(0), LKSI_DIMS,  LKSI_U64(count)};
     r->n_launch = r->n_work = 1;
     r->work_bytes[0] = 16;
@@ -207,7 +207,7 @@ static void sabotage_recipe(const struct lksi_call *call, struct lksi_recipe *r,
 }
 
 #define RECIPE(name, defines)                                                                      \
-    static void name(const struct lksi_call *call, const struct lksi_limits *dev,                 \
+    static void name(const struct lksi_call *call, const struct lksi_limits *dev,                  \
                      struct lksi_recipe *r)                                                        \
     {                                                                                              \
         (void)dev;                                                                                 \
@@ -337,7 +337,8 @@ Test(sabotage, failure_can_be_repeated)
     lksi_check_failure_text(f, &text);
     cr_expect(strstr(text.text, "repeat: lockstep check --device 'ref' --op dense --schedule ref "
                                 "--case ") != NULL &&
-                  strstr(text.text, " --seed 5\n") != NULL && strstr(text.text, "ulp apart") != NULL,
+                  strstr(text.text, " --seed 5\n") != NULL &&
+                  strstr(text.text, "ulp apart") != NULL,
               "%s", text.text);
     filters = (struct lksi_check_options){.seed = 5,
                                           .schedule = "ref",
@@ -403,8 +404,12 @@ Test(sabotage, contracts)
 {
     static const struct expected e = {"plain", LKSI_CHECK_FAILED, LKSI_FAULT_CONTRACT};
     static const struct expected none = {"plain", LKSI_CHECK_FAILED, LKSI_FAULT_UNREACHED};
-    struct lksi_op op = {.name = "test", .min_in = 1, .max_in = 1, .n_out = 1,
-                         .infer = same_shape, .test_case = one_case};
+    struct lksi_op op = {.name = "test",
+                         .min_in = 1,
+                         .max_in = 1,
+                         .n_out = 1,
+                         .infer = same_shape,
+                         .test_case = one_case};
     const lksi_item_fn items[] = {item_forgets, item_nan, item_in_place};
     const struct lksi_check_options filters = {.seed = 1};
     struct lksi_dev *dev = open_device("ref", NULL);

@@ -32,8 +32,13 @@ static lks_status rows_infer(struct lksi_call *call)
     return LKS_OK;
 }
 
-static const struct lksi_op rows = {.name = "rows", .min_in = 2, .max_in = 2, .n_out = 2,
-                                    .alias = {0, 2}, .infer = rows_infer, .items = rows_items,
+static const struct lksi_op rows = {.name = "rows",
+                                    .min_in = 2,
+                                    .max_in = 2,
+                                    .n_out = 2,
+                                    .alias = {0, 2},
+                                    .infer = rows_infer,
+                                    .items = rows_items,
                                     .item = rows_item};
 
 static F32 x[ROWS * COLS], s[ROWS], y[ROWS * COLS], t[ROWS];
@@ -105,8 +110,8 @@ static lks_status wide_infer(struct lksi_call *call)
 
 Test(sample, holds_corners_and_borders)
 {
-    static const struct lksi_op wide = {.name = "wide", .min_in = 1, .max_in = 1, .n_out = 1,
-                                        .infer = wide_infer};
+    static const struct lksi_op wide = {
+        .name = "wide", .min_in = 1, .max_in = 1, .n_out = 1, .infer = wide_infer};
     struct lksi_desc in = lksi_desc_make(LKSI_F32, 2, (int64_t)1000, (int64_t)1000);
     struct lksi_call call;
     uint64_t *items, again_count = 0, *again;

@@ -3,7 +3,7 @@
  * operator.
  *
  *     contract check DEVICE | accuracy | gradient   [--op X] [--schedule S] [--case I] [--regime R]
- *                                                   [--seed N] [--long]
+ *                                                   [--seed N] [--long] [--soft-divsqrt]
  *
  * Device `cpu` skips where there is none. Program binaries are cached in a scratch folder.
  */
@@ -17,6 +17,7 @@
 #include "check/check.h"
 
 static int lines;
+static bool soft_divsqrt; /* the contract's own division and square root, whatever the device has */
 
 /* TAP comments: every line of `text` behind a '#'. */
 static void comment(const char *text)
@@ -76,6 +77,7 @@ static lks_status check(const char *device, const struct lksi_check_options *opt
     if (mkdtemp(folder) == NULL)
         return lksi_fail(LKS_E_IO, "no scratch folder under /tmp");
     params.cache_dir = folder;
+    params.soft_divsqrt = soft_divsqrt;
     st = lksi_dev_open(&dev, &params);
     if (st == LKS_OK) {
         printf("# device: %s, %s\n", lksi_dev_limits(dev)->name, lksi_dev_limits(dev)->version);
@@ -95,6 +97,10 @@ static bool parse(int argc, char **argv, struct lksi_check_options *o)
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--long") == 0) {
             o->long_run = true;
+            continue;
+        }
+        if (strcmp(argv[i], "--soft-divsqrt") == 0) {
+            soft_divsqrt = true;
             continue;
         }
         if (value == NULL)
