@@ -280,6 +280,9 @@ static int prepare(struct training *t)
     if (status != EXIT_OK)
         return status;
     set_params(t);
+    if (steps_per_epoch(t) == 0)
+        return fail_usage("drop_last leaves no batch: %zu samples, batch %u; use a smaller batch",
+                          lks_dataset_count(lks_model_train_data(t->model)), t->params.batch);
     progress_init(&t->progress, t->o.quiet, total_steps(t), steps_per_epoch(t), t->params.epochs);
     LKSI_TRY(lks_trainer_create(&t->trainer, lks_model_graph(t->model), &t->params));
     progress_clear(&t->progress);

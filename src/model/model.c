@@ -106,13 +106,13 @@ static lks_status read_sgd(const struct lksi_node *sgd, struct lks_sgd *out)
     LKSI_TRY(lksi_node_is(sgd, LKSI_NODE_MAPPING, "sgd: {lr: 0.05}"));
     LKSI_TRY(lksi_node_check_keys(sgd, keys, LKSI_COUNT(keys)));
     LKSI_TRY(lksi_node_need(sgd, "lr", "lr: 0.05", &node));
-    LKSI_TRY(lksi_node_float(node, LKSI_POSITIVE, FLT_MAX, "lr: 0.05", &out->lr));
+    LKSI_TRY(lksi_node_float(node, LKSI_POSITIVE, 1e6, "lr: 0.05", &out->lr));
     LKSI_TRY(lksi_map_float(sgd, "momentum", 0, DBL_MAX, "momentum: 0.9", &out->momentum));
     if (out->momentum >= 1.0)
         return lksi_node_expected(lksi_node_get(sgd, "momentum"), "a number from 0 to below 1",
                                   "momentum: 0.9");
-    LKSI_TRY(lksi_map_float(sgd, "weight_decay", 0, FLT_MAX, "weight_decay: 0.0005",
-                            &out->weight_decay));
+    LKSI_TRY(
+        lksi_map_float(sgd, "weight_decay", 0, 1e6, "weight_decay: 0.0005", &out->weight_decay));
     node = lksi_node_get(sgd, "schedule");
     if (node != NULL)
         LKSI_TRY(lksi_node_choice(node, schedules, LKSI_COUNT(schedules), &schedule));

@@ -80,7 +80,7 @@ class Case(unittest.TestCase):
         return os.path.join(self.folder, name)
 
     def run_program(self, *args, env=None, **more):
-        environment = dict(os.environ, LC_ALL="C", **(env or {}))
+        environment = {**os.environ, "LC_ALL": "C", **(env or {})}
         return subprocess.run([PROGRAM, *args], cwd=self.folder, env=environment, text=True,
                               capture_output=True, stdin=subprocess.DEVNULL, check=False, **more)
 
