@@ -32,13 +32,13 @@ __kernel ALONE void LKS_KERNEL(pack)(__global const F32 *restrict m, __global F3
     U32 live = rows - panel * WIDTH < WIDTH ? rows - panel * WIDTH : WIDTH;
     __global const F32 *src = m + (U64)panel * WIDTH * k;
     __global F32 *dst = out + (U64)panel * WIDTH * k;
-    for (U32 i = k0; i < k1; i++) {
-        __global F32 *d = dst + (U64)i * WIDTH;
-        for (U32 j = 0u; j < live; j++)
-            d[j] = src[(U64)j * k + i];
+    /* Row by row: columns of a matrix whose rows are a power of two apart share a cache set. */
+    for (U32 j = 0u; j < live; j++)
+        for (U32 i = k0; i < k1; i++)
+            dst[(U64)i * WIDTH + j] = src[(U64)j * k + i];
+    for (U32 i = k0; i < k1; i++)
         for (U32 j = live; j < WIDTH; j++)
-            d[j] = 0.0f;
-    }
+            dst[(U64)i * WIDTH + j] = 0.0f;
 }
 #endif
 
