@@ -1,13 +1,12 @@
 #!/bin/sh
-# Every test: all of them with gcc, those of the suites without `slow` with clang and with the
-# address and undefined-behaviour sanitizers, and a search for leaks in the program itself.
+# Every test: all of them with gcc; all but the slow ones with clang, and with the address and
+# undefined-behaviour sanitizers, which also search the program for leaks.
 # Installs what is missing; builds in fresh folders under build-test/. Ends with a line
 # "N passed, N failed"; the status is not 0 if any failed.
 #
 # Usage: sh tools/test.sh
 set -u
 cd "$(dirname "$0")/.."
-root=$PWD
 jobs=$(nproc)
 passed=0
 failed=0
@@ -62,26 +61,12 @@ suite() {
 suite gcc gcc "--buildtype=release" ""
 suite clang clang "--buildtype=release" "--no-suite slow"
 
-# A leak is looked for in the plain program (below): test programs fork, and forked children are
-# not searched.
+# Leaks are looked for in the plain program alone (tests/cli says so itself): test programs fork,
+# and forked children are not searched.
 export ASAN_OPTIONS=detect_leaks=0:abort_on_error=1
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 suite sanitizers gcc "--buildtype=debugoptimized -Db_sanitize=address,undefined" \
-    "--no-suite slow --timeout-multiplier 4"
-
-# Leaks: a training from start to end. What the OpenCL loader and PoCL keep is theirs.
-if [ -x build-test/sanitizers/tools/lockstep ]; then
-    for device in ref cpu; do
-        echo "== leaks on $device"
-        if ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS="suppressions=$root/tests/lsan.supp:print_suppressions=0" \
-            build-test/sanitizers/tools/lockstep train docs/examples/models/lenet.yaml \
-            --device $device --steps 3 --batch 16 --quiet --out "build-test/leaks-$device"; then
-            passed=$((passed + 1))
-        else
-            failed=$((failed + 1))
-        fi
-    done
-fi
+    "--no-suite slow --no-suite memory --timeout-multiplier 4"
 
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]

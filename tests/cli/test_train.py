@@ -195,6 +195,9 @@ class Train(Case):
         self.wait_for(lambda: os.path.exists(self.path("run/checkpoint.safetensors")))
         running.kill()
         running.wait()
+        for name in os.listdir(self.path("run")): # what the kill cut short; any run tidies it up
+            if name.startswith(".lockstep-"):
+                os.remove(self.path("run/" + name))
         self.bad(2, ["not finished", "--resume", "--overwrite"], "train", self.model, "--device",
                  "ref", "--out", self.path("run"))
         self.train("run", "--overwrite")
