@@ -1,7 +1,6 @@
 /*
  * bind.c - stages: recipes turned into kernels with arguments, and the C loops of `ref`.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,21 +40,6 @@ lks_status lksi_stage_choose(struct lksi_stage *stage, struct lksi_dev *dev,
                      call->op->name, limits->name);
 }
 
-/*
- * PoCL compiles one kernel anew for grids of 65,536 work-items and more, and then confuses the
- * reference counts of the two binaries when both are in flight (an assertion in its cache of
- * loaded kernels). A macro makes them two kernels of two names.
- */
-#define POCL_WIDE 65535
-
-static bool is_wide(const struct lksi_launch *launch)
-{
-    for (int d = 0; d < launch->dims; d++)
-        if (launch->global[d] >= POCL_WIDE)
-            return true;
-    return false;
-}
-
 static lks_status create_kernels(struct lksi_program *program, struct lksi_stage *stage)
 {
     for (int l = 0; l < stage->recipe.n_launch; l++) {
@@ -78,7 +62,6 @@ lks_status lksi_stages_build(struct lksi_program **program, struct lksi_dev *dev
     struct lksi_program *built = NULL;
     struct lksi_unit *units = NULL;
     char **texts = NULL;
-    char(*defines)[sizeof stages->recipe.launch->defines + 16] = NULL;
     size_t n = 0;
     if (lksi_dev_is_ref(dev)) {
         *program = NULL;
@@ -86,8 +69,7 @@ lks_status lksi_stages_build(struct lksi_program **program, struct lksi_dev *dev
     }
     units = lksi_alloc(count * LKSI_MAX_LAUNCH, sizeof *units);
     texts = lksi_alloc(count * LKSI_MAX_LAUNCH, sizeof *texts);
-    defines = lksi_alloc(count * LKSI_MAX_LAUNCH, sizeof *defines);
-    if (units == NULL || texts == NULL || defines == NULL) {
+    if (units == NULL || texts == NULL) {
         st = LKS_E_MEMORY;
         goto fail;
     }
@@ -96,12 +78,8 @@ lks_status lksi_stages_build(struct lksi_program **program, struct lksi_dev *dev
             const struct lksi_launch *launch = &stages[i].recipe.launch[l];
             if (launch->host != NULL)
                 continue;
-            if (lksi_dev_limits(dev)->type == LKSI_DEV_CPU && is_wide(launch))
-                snprintf(defines[n], sizeof defines[n], "%s LKS_WIDE_GRID", launch->defines);
-            else
-                snprintf(defines[n], sizeof defines[n], "%s", launch->defines);
             units[n].source = launch->plain != NULL ? NULL : launch->source;
-            units[n].defines = defines[n];
+            units[n].defines = launch->defines;
             units[n].options = launch->options != NULL ? launch->options : "";
             if (launch->plain != NULL) {
                 texts[n] = lksi_op_plain_text(launch->plain);
@@ -128,7 +106,6 @@ fail:
     for (size_t i = 0; texts != NULL && i < n; i++)
         free(texts[i]);
     free(texts);
-    free(defines);
     free(units);
     return st;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rt/grid.h"
 #include "rt/program.h"
 
 struct lksi_kernel {
@@ -13,6 +14,7 @@ struct lksi_kernel {
     cl_kernel kernel;
     cl_event event; /* of the last launch, with profiling */
     uint64_t name_hash, last_variant;
+    size_t widest; /* grid so far, of the local size behind last_variant */
     char name[96];
 };
 
@@ -103,28 +105,72 @@ static lks_status launch_failed(const struct lksi_kernel *k, cl_int e, int dims,
                         allowed, k->dev->limits.name);
 }
 
-lks_status lksi_kernel_launch(struct lksi_kernel *k, int dims, const size_t *global,
-                              const size_t *local)
+struct launch {
+    struct lksi_kernel *kernel;
+    int dims;
+    const size_t *global, *local;
+};
+
+static lks_status enqueue(void *ctx)
 {
+    const struct launch *l = ctx;
+    struct lksi_kernel *k = l->kernel;
     cl_event event = NULL;
-    if (local != NULL && local[0] == 0)
-        local = NULL;
-    for (int i = 0; i < dims; i++)
-        if (global[i] == 0)
-            return LKS_OK;
-    cl_int e = clEnqueueNDRangeKernel(k->dev->queue, k->kernel, (cl_uint)dims, NULL, global, local,
-                                      0, NULL, k->dev->profile ? &event : NULL);
+    cl_int e = clEnqueueNDRangeKernel(k->dev->queue, k->kernel, (cl_uint)l->dims, NULL, l->global,
+                                      l->local, 0, NULL, k->dev->profile ? &event : NULL);
     if (e != CL_SUCCESS)
-        return launch_failed(k, e, dims, global, local);
-    if (k->dev->late) {
-        uint64_t variant = variant_of(k, dims, global, local);
-        if (variant != k->last_variant)
-            lksi_part_launched(k->part, variant);
-        k->last_variant = variant;
-    }
+        return launch_failed(k, e, l->dims, l->global, l->local);
     if (k->event != NULL)
         clReleaseEvent(k->event);
     k->event = event;
+    return LKS_OK;
+}
+
+/* Name and local size within a program. */
+static uint64_t grid_id(const struct launch *l)
+{
+    uint64_t h = l->kernel->name_hash;
+    for (const char *c = l->kernel->part->key; *c != '\0'; c++)
+        h = FNV_STEP(h, (unsigned char)*c);
+    for (int i = 0; i < l->dims; i++)
+        h = FNV_STEP(h, (uint64_t)(l->local != NULL ? l->local[i] : l->global[i]));
+    return h;
+}
+
+static size_t width_of(const struct launch *l)
+{
+    size_t width = 0;
+    for (int i = 0; i < l->dims; i++)
+        width = l->global[i] > width ? l->global[i] : width;
+    return width;
+}
+
+lks_status lksi_kernel_launch(struct lksi_kernel *k, int dims, const size_t *global,
+                              const size_t *local)
+{
+    struct launch launch = {k, dims, global, local};
+    lks_status st;
+    if (local != NULL && local[0] == 0)
+        launch.local = NULL;
+    for (int i = 0; i < dims; i++)
+        if (global[i] == 0)
+            return LKS_OK;
+    if (!k->dev->late)
+        return enqueue(&launch);
+    uint64_t variant = variant_of(k, dims, global, launch.local);
+    size_t width = width_of(&launch);
+    if (k->dev->miscounts && (variant != k->last_variant || width > k->widest))
+        st = lksi_grid_launch(k->dev, grid_id(&launch), width, enqueue, &launch);
+    else
+        st = enqueue(&launch);
+    if (st != LKS_OK)
+        return st;
+    if (variant != k->last_variant) {
+        lksi_part_launched(k->part, variant);
+        k->widest = 0;
+    }
+    k->last_variant = variant;
+    k->widest = width > k->widest ? width : k->widest;
     return LKS_OK;
 }
 

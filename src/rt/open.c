@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fenv.h"
+#include "rt/grid.h"
 #include "rt/rt_cl.h"
 
 /* "OpenCL C 1.2 ..." is at least 1.2: then that language is asked for, whatever the default. */
@@ -103,6 +104,10 @@ static lks_status open_cl(struct lksi_dev *d, const struct lksi_cl_device *c, cl
     }
     LKSI_TRY(queue != NULL ? take_queue(d, queue) : make_queue(d, &d->queue));
     LKSI_TRY(make_queue(d, &d->upload));
+    if (lksi_grid_miscounts(&d->limits)) {
+        LKSI_TRY(lksi_grid_open(d));
+        d->miscounts = true;
+    }
     LKSI_TRY(lksi_probe(d));
 fail:
     return st;
@@ -223,6 +228,8 @@ void lksi_dev_close(struct lksi_dev **dev)
         return;
     if (d->queue != NULL)
         clFinish(d->queue);
+    if (d->miscounts)
+        lksi_grid_close(d);
     if (d->upload != NULL)
         clFinish(d->upload);
     lksi_marks_release(d);

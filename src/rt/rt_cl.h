@@ -43,6 +43,7 @@ struct lksi_dev {
     cl_context context;
     cl_command_queue queue, upload;
     bool late;         /* compiles kernels at their first launch, one after the other */
+    bool miscounts;    /* PoCL's fault of grid.c */
     char options[160]; /* fixed build options */
     char identity[LKSI_SHA256_HEX]; /* of platform, device, driver and library version */
     char *kernel_dir;               /* NULL: embedded kernels */

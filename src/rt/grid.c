@@ -1,0 +1,102 @@
+/*
+ * grid.c - a way around a fault of PoCL (seen in 3.1 and in the text of 5.0).
+ *
+ * PoCL loads a kernel's binary for the width of the grid it was first launched with; a wider
+ * launch loads it a second time. A finished launch gives back its reference by name and local size
+ * alone, so to the copy loaded last. If launches of both copies are in flight, the count of one
+ * falls below zero and an assertion ends the process.
+ *
+ * So before a kernel gets wider than ever in this process, all queues are drained, and the wide
+ * launch is waited for. From then on every launch of it finds the widest copy first. This costs a
+ * few waits in the first steps and nothing afterwards.
+ */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "rt/grid.h"
+
+struct seen {
+    uint64_t id;
+    size_t width;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lksi_dev *open_dev[256]; /* PoCL devices that are open in this process */
+static size_t n_open;
+static struct seen *seen;
+static size_t n_seen, cap_seen;
+
+bool lksi_grid_miscounts(const struct lksi_limits *limits)
+{
+    return strcmp(limits->platform, "Portable Computing Language") == 0;
+}
+
+lks_status lksi_grid_open(struct lksi_dev *dev)
+{
+    bool full;
+    pthread_mutex_lock(&lock);
+    full = n_open == LKSI_COUNT(open_dev);
+    if (!full)
+        open_dev[n_open++] = dev;
+    pthread_mutex_unlock(&lock);
+    return full ? lksi_fail(LKS_E_DEVICE, "more than %zu PoCL devices are open in this process",
+                            LKSI_COUNT(open_dev))
+                : LKS_OK;
+}
+
+void lksi_grid_close(const struct lksi_dev *dev)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < n_open; i++)
+        if (open_dev[i] == dev) {
+            open_dev[i] = open_dev[--n_open];
+            break;
+        }
+    if (n_open == 0) { /* the last one: nothing is in flight, and PoCL's copies stay harmless */
+        free(seen);
+        seen = NULL;
+        n_seen = cap_seen = 0;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static struct seen *find(uint64_t id)
+{
+    for (size_t i = 0; i < n_seen; i++)
+        if (seen[i].id == id)
+            return &seen[i];
+    return NULL;
+}
+
+/* With the lock held. Errors of other queues show where those queues are used. */
+static lks_status launch_alone(struct lksi_dev *dev, lks_status (*launch)(void *ctx), void *ctx)
+{
+    lks_status st;
+    for (size_t i = 0; i < n_open; i++)
+        clFinish(open_dev[i]->queue);
+    st = launch(ctx);
+    clFinish(dev->queue);
+    return st;
+}
+
+lks_status lksi_grid_launch(struct lksi_dev *dev, uint64_t id, size_t width,
+                            lks_status (*launch)(void *ctx), void *ctx)
+{
+    lks_status st = LKS_OK;
+    struct seen *s;
+    bool wider;
+    pthread_mutex_lock(&lock);
+    s = find(id);
+    wider = s == NULL || width > s->width;
+    if (s == NULL && lksi_grow(&seen, &cap_seen, n_seen + 1, sizeof *seen)) {
+        s = &seen[n_seen++];
+        s->id = id;
+    }
+    if (wider)
+        st = launch_alone(dev, launch, ctx);
+    if (s != NULL && wider)
+        s->width = width;
+    pthread_mutex_unlock(&lock);
+    return wider ? st : launch(ctx);
+}
