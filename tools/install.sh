@@ -18,11 +18,9 @@ esac
 missing=
 for package in $(grep -E "$words" "$list" | cut -d' ' -f2); do
     # The name may carry an architecture, and be provided by another package.
-    state=$(dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null || true)
-    case $state in
-    *installed*) ;;
-    *) missing="$missing $package" ;;
-    esac
+    if ! dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed; then
+        missing="$missing $package"
+    fi
 done
 if [ -z "$missing" ]; then
     exit 0
