@@ -1,7 +1,7 @@
 /*
- * curves.c - two panels side by side: loss (logarithmic when it falls far) and accuracy. The
- * training curve is averaged over neighbouring steps, at most POINTS points; test results are dots,
- * one an epoch.
+ * curves.c - two panels side by side: loss (logarithmic when it falls far) and accuracy. Training
+ * is drawn twice: a faint line of at most POINTS points, and on it one of FEW points, each an
+ * average over neighbouring steps. Test results are dots, one an epoch.
  */
 #include <math.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "curves.h"
 
-enum { WIDTH = 960, HEIGHT = 400, POINTS = 160, TICKS = 6 };
+enum { WIDTH = 960, HEIGHT = 400, POINTS = 240, FEW = 40, TICKS = 6 };
 
 #define INK        "#1f2937"
 #define FAINT      "#6b7280"
@@ -32,7 +32,7 @@ struct panel {
     bool accuracy;
 };
 
-/* Averages of consecutive steps: where they end, mean loss and share of hits. */
+/* Averages of consecutive steps: their middle, mean loss and share of hits. */
 struct curve {
     double x[POINTS], loss[POINTS], accuracy[POINTS];
     size_t n;
@@ -76,9 +76,9 @@ static void axis_of_loss(struct axis *a, double low, double high)
     a->high = nice(high);
 }
 
-static void average(const struct history *h, struct curve *c)
+static void average(const struct history *h, size_t most, struct curve *c)
 {
-    size_t points = h->n_step < POINTS ? h->n_step : POINTS;
+    size_t points = h->n_step < most ? h->n_step : most;
     c->n = 0;
     for (size_t p = 0; p < points; p++) {
         size_t first = h->n_step * p / points, end = h->n_step * (p + 1) / points;
@@ -89,7 +89,7 @@ static void average(const struct history *h, struct curve *c)
             hits += s->hits;
             samples += s->samples;
         }
-        c->x[p] = (double)end;
+        c->x[p] = 0.5 * (double)(first + 1 + end);
         c->loss[p] = loss / samples;
         c->accuracy[p] = hits / samples;
         c->n++;
@@ -199,18 +199,22 @@ static void draw_frame(struct lksi_str *s, const struct panel *p, const struct h
             h->n_epoch > 0 ? "step (dashed: end of an epoch)" : "step");
 }
 
-static void draw_curves(struct lksi_str *s, const struct panel *p, const struct history *h,
-                        const struct curve *c)
+static void draw_training(struct lksi_str *s, const struct panel *p, const struct curve *c,
+                          const char *look)
+{
+    lksi_str_add(s,
+                 "<polyline fill=\"none\" stroke=\"" TRAIN_LINE "\" %s stroke-linejoin=\"round\" "
+                 "points=\"",
+                 look);
+    for (size_t i = 0; i < c->n; i++)
+        lksi_str_add(s, "%s%.1f,%.1f", i > 0 ? " " : "", place(&p->x, c->x[i]),
+                     place(&p->y, p->accuracy ? c->accuracy[i] : c->loss[i]));
+    lksi_str_add(s, "\"/>\n");
+}
+
+static void draw_test(struct lksi_str *s, const struct panel *p, const struct history *h)
 {
     const char *join = "";
-    if (c->n > 0) {
-        lksi_str_add(s, "<polyline fill=\"none\" stroke=\"" TRAIN_LINE "\" stroke-width=\"1.6\" "
-                        "stroke-linejoin=\"round\" points=\"");
-        for (size_t i = 0; i < c->n; i++)
-            lksi_str_add(s, "%s%.1f,%.1f", i > 0 ? " " : "", place(&p->x, c->x[i]),
-                         place(&p->y, p->accuracy ? c->accuracy[i] : c->loss[i]));
-        lksi_str_add(s, "\"/>\n");
-    }
     lksi_str_add(s,
                  "<polyline fill=\"none\" stroke=\"" TEST_LINE "\" stroke-width=\"2\" points=\"");
     for (size_t i = 0; i < h->n_epoch; i++)
@@ -254,12 +258,13 @@ lks_status curves_write(const struct history *h, const char *title, const char *
          .y = {.from = 330, .to = 80},
          .accuracy = true},
     };
-    struct curve *c = lksi_alloc(1, sizeof *c);
+    struct curve *c = lksi_alloc(2, sizeof *c); /* fine and coarse */
     struct lksi_str s = {0};
     lks_status st;
     if (c == NULL)
         return LKS_E_MEMORY;
-    average(h, c);
+    average(h, POINTS, &c[0]);
+    average(h, FEW, &c[1]);
     lksi_str_add(&s,
                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
                  "viewBox=\"0 0 %d %d\" font-family=\"Helvetica, Arial, sans-serif\">\n"
@@ -270,7 +275,10 @@ lks_status curves_write(const struct history *h, const char *title, const char *
     for (size_t i = 0; i < LKSI_COUNT(panels); i++) {
         set_axes(&panels[i], h, c);
         draw_frame(&s, &panels[i], h);
-        draw_curves(&s, &panels[i], h, c);
+        if (c[0].n > c[1].n)
+            draw_training(&s, &panels[i], &c[0], "stroke-opacity=\"0.25\"");
+        draw_training(&s, &panels[i], &c[1], "stroke-width=\"2\"");
+        draw_test(&s, &panels[i], h);
     }
     lksi_str_add(&s, "</svg>\n");
     st = s.failed ? LKS_E_MEMORY : lksi_file_write_atomic(path, s.text, s.length);

@@ -125,15 +125,17 @@ static void measure(struct progress *p, const struct lks_step_info *info, double
 void progress_step(struct progress *p, const struct lks_step_info *info)
 {
     double now = seconds_now();
-    char numbers[128], left[24] = "-:--";
+    char numbers[128], left[24] = "-:--", rate[24] = "-";
     measure(p, info, now);
     bool due = p->terminal ? now - p->drawn_at >= REDRAW_SECONDS : now - p->line_at >= LINE_SECONDS;
     if (p->quiet || !due)
         return;
-    if (p->rate > 0)
+    if (p->rate > 0) {
+        snprintf(rate, sizeof rate, "%.0f", p->rate);
         duration((double)(p->total - info->step - 1) * info->samples / p->rate, left, sizeof left);
-    snprintf(numbers, sizeof numbers, "loss %.4f  accuracy %.4f  %.0f samples/s  %s left", p->loss,
-             p->accuracy, p->rate, left);
+    }
+    snprintf(numbers, sizeof numbers, "loss %.4f  accuracy %.4f  %s samples/s  %s left", p->loss,
+             p->accuracy, rate, left);
     if (p->terminal) {
         draw(p, info, numbers);
         p->drawn_at = now;

@@ -292,7 +292,7 @@ class Train(Case):
         self.assertEqual(running.wait(), 0)
         text = text.decode()
         self.assertRegex(text, r"epoch \d+/30 \[.*#.*\.+.*\] loss [\d.]+  accuracy [\d.]+  "
-                               r"\d+ samples/s  [\d:-]+ left")
+                               r"[\d-]+ samples/s  [\d:-]+ left")
         self.assertIn("epoch 30/30  loss", text)
         self.assertIn("\033[1m", text)
         piped = self.run_program("train", self.model, "--device", "ref", "--out",
