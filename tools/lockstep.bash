@@ -17,12 +17,13 @@ _lockstep() {
     --device | -d) word="cpu gpu ref" ;;
     --color) word="auto always never" ;;
     --data) word="train test" ;;
+    --regime) word="uniform wide subnormal zeros ties underflow" ;;
     --out | -o)
         mapfile -t COMPREPLY < <(compgen -d -- "$cur")
         return
         ;;
     --epochs | -e | --steps | --batch | -b | --seed | --expect-accuracy | --checkpoint-every | \
-        --threads | --index | -i)
+        --threads | --index | -i | --op | --schedule | --case)
         return
         ;;
     *)

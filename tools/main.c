@@ -12,8 +12,8 @@
 
 /* In the order of the help. */
 static const struct command *const commands[] = {
-    &command_train, &command_eval,    &command_predict,
-    &command_hash,  &command_summary, &command_devices,
+    &command_train, &command_eval,    &command_predict, &command_hash,
+    &command_summary, &command_devices, &command_compare, &command_check,
 };
 
 static void print_usage(void)
@@ -68,6 +68,7 @@ int main(int argc, char **argv)
 {
     /* A limit on file sizes and a closed pipe shall be errors of a call, not a sudden death. */
     signal(SIGXFSZ, SIG_IGN);
+    log_to_stderr(false);
     int status = run(argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         if (status == EXIT_OK)

@@ -4,6 +4,7 @@
  *
  * The verdict is kept beside the cached binaries, under the program's digest, the operator, the
  * schedule, its macros and its local size (an implementation may compile another binary for each).
+ * It is "right", or "wrong" and what was seen.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,11 @@
 #include "plan/plan.h"
 
 #define SEED 0x6c6f636b73746570u
+
+struct verdict {
+    bool right;
+    char text[128]; /* as it is kept */
+};
 
 /* A number in +-[2^-9, 1): exponents differ, so that another order of a sum shows. */
 static uint32_t draw_float(struct lks_words w)
@@ -83,7 +89,7 @@ fail:
     return st;
 }
 
-static lks_status run(struct trial *t, bool *right)
+static lks_status run(struct trial *t, struct verdict *v)
 {
     const struct lksi_call *call = &t->stage.call;
     uint64_t *items = NULL;
@@ -97,17 +103,18 @@ static lks_status run(struct trial *t, bool *right)
                                4u * (uint64_t)lksi_desc_count(&call->out[j])));
     LKSI_TRY(lksi_sample_items(call, SEED, &items, &count));
     LKSI_TRY(lksi_check_sample(call, (const void *const *)t->in, (const void *const *)t->out,
-                               items, count, right, &diff));
-    if (!*right)
-        lksi_log(LKS_LOG_WARNING, "%s (%s): output %d, element %llu is 0x%08x, expected 0x%08x",
-                 call->op->name, t->stage.schedule->name, diff.output,
+                               items, count, &v->right, &diff));
+    snprintf(v->text, sizeof v->text, "right");
+    if (!v->right)
+        snprintf(v->text, sizeof v->text,
+                 "wrong: output %d, element %llu is 0x%08x, expected 0x%08x", diff.output,
                  (unsigned long long)diff.index, diff.got, diff.want);
 fail:
     free(items);
     return st;
 }
 
-static lks_status try_stage(const struct lksi_stage *stage, bool *right)
+static lks_status try_stage(const struct lksi_stage *stage, struct verdict *v)
 {
     lks_status st;
     struct trial *t = lksi_alloc(1, sizeof *t);
@@ -116,7 +123,7 @@ static lks_status try_stage(const struct lksi_stage *stage, bool *right)
     t->stage = *stage;
     st = prepare(t);
     if (st == LKS_OK)
-        st = run(t, right);
+        st = run(t, v);
     for (size_t i = 0; i < t->n_owned; i++)
         lksi_buf_destroy(&t->owned[i]);
     for (int k = 0; k < LKSI_MAX_IN; k++)
@@ -145,25 +152,41 @@ static lks_status key_of(const struct lksi_stage *stage, struct lksi_program *pr
     return st;
 }
 
+/* The kept verdict; false if there is none. */
+static bool recall(const char *kept, struct verdict *v)
+{
+    if (kept == NULL)
+        return false;
+    v->right = strcmp(kept, "right") == 0;
+    snprintf(v->text, sizeof v->text, "%s", kept);
+    return v->right || strncmp(kept, "wrong", 5) == 0;
+}
+
 lks_status lksi_admit(const struct lksi_stage *stage, struct lksi_program *program, bool *right)
 {
     char key[LKSI_SHA256_HEX];
-    char *verdict = NULL;
-    bool known;
-    lks_status st = key_of(stage, program, key);
-    if (st == LKS_OK)
-        st = lksi_cache_get(stage->dev, key, &verdict);
-    if (st != LKS_OK)
-        return st;
-    known = verdict != NULL && (strcmp(verdict, "right") == 0 || strcmp(verdict, "wrong") == 0);
-    if (known)
-        *right = strcmp(verdict, "right") == 0;
-    free(verdict);
-    if (known)
-        return LKS_OK;
-    st = try_stage(stage, right);
-    if (st != LKS_OK)
-        return lksi_fail_prefix(st, "first check of %s (%s): ", stage->call.op->name,
-                                stage->schedule->name);
-    return lksi_cache_put(stage->dev, key, *right ? "right" : "wrong");
+    char *kept = NULL;
+    struct verdict v;
+    lks_status st = LKS_OK;
+    LKSI_TRY(key_of(stage, program, key));
+    LKSI_TRY(lksi_cache_get(stage->dev, key, &kept));
+    if (!recall(kept, &v)) {
+        st = try_stage(stage, &v);
+        if (st != LKS_OK) {
+            st = lksi_fail_prefix(st, "first check of %s (%s): ", stage->call.op->name,
+                                  stage->schedule->name);
+            goto fail;
+        }
+        LKSI_TRY(lksi_cache_put(stage->dev, key, v.text));
+    }
+    if (!v.right)
+        lksi_log(LKS_LOG_WARNING,
+                 "schedule `%s` of operator `%s` gives other bits than its contract on %s and is "
+                 "struck off (%s)",
+                 stage->schedule->name, stage->call.op->name, lksi_dev_limits(stage->dev)->name,
+                 v.text);
+    *right = v.right;
+fail:
+    free(kept);
+    return st;
 }

@@ -12,6 +12,7 @@ lks_status lksi_stage_choose(struct lksi_stage *stage, struct lksi_dev *dev,
 {
     const struct lksi_limits *limits = lksi_dev_limits(dev);
     const struct lksi_schedule *s;
+    bool exists = wanted == NULL;
     memset(stage, 0, sizeof *stage);
     stage->call = *call;
     stage->dev = dev;
@@ -23,6 +24,7 @@ lks_status lksi_stage_choose(struct lksi_stage *stage, struct lksi_dev *dev,
         const char *reason;
         if (wanted != NULL && strcmp(wanted, s->name) != 0)
             continue;
+        exists = true;
         reason = s->declines(call, limits);
         if (reason != NULL && wanted != NULL)
             return lksi_fail(LKS_E_ARGUMENT, "schedule `%s` of operator `%s` declines on %s: %s",
@@ -33,9 +35,13 @@ lks_status lksi_stage_choose(struct lksi_stage *stage, struct lksi_dev *dev,
         s->recipe(call, limits, &stage->recipe);
         return LKS_OK;
     }
-    if (wanted != NULL)
+    if (!exists)
         return lksi_fail(LKS_E_ARGUMENT, "operator `%s` has no schedule `%s`", call->op->name,
                          wanted);
+    if (wanted != NULL)
+        return lksi_fail(LKS_E_NUMERICS,
+                         "schedule `%s` of operator `%s` gives other bits than its contract on %s",
+                         wanted, call->op->name, limits->name);
     return lksi_fail(LKS_E_NUMERICS, "no schedule of operator `%s` gives the contract's bits on %s",
                      call->op->name, limits->name);
 }

@@ -21,7 +21,8 @@ struct lksi_stage {
 /*
  * Chooses the schedule for `call`: `wanted` by name (LKS_E_ARGUMENT with its reason if it
  * declines or does not exist), or NULL for the first that serves it and is not struck off
- * (`struck` may be NULL). Fills the recipe; binds nothing yet.
+ * (`struck` may be NULL). LKS_E_NUMERICS if those that serve are struck off. Fills the recipe;
+ * binds nothing yet.
  */
 lks_status lksi_stage_choose(struct lksi_stage *stage, struct lksi_dev *dev,
                              const struct lksi_call *call, const char *wanted,

@@ -38,33 +38,23 @@ static lksi_value root_of(const struct lks_graph *g, lksi_value v)
 
 /* ---- stages ---- */
 
-struct struck_list {
-    const struct lksi_op *op[64];
-    const struct lksi_schedule *schedule[64];
-    size_t n;
-};
-
 struct struck_query {
-    const struct struck_list *list;
+    const struct lksi_store *store;
     const struct lksi_op *op;
 };
 
 static bool is_struck(void *user, const struct lksi_schedule *s)
 {
     const struct struck_query *q = user;
-    for (size_t i = 0; i < q->list->n; i++)
-        if (q->list->op[i] == q->op && q->list->schedule[i] == s)
-            return true;
-    return false;
+    return lksi_store_struck(q->store, q->op, s);
 }
 
-static lks_status choose_stages(struct lksi_plan *p, const char *wanted,
-                                const struct struck_list *struck)
+static lks_status choose_stages(struct lksi_plan *p, const char *wanted)
 {
     const struct lks_graph *g = p->graph;
     p->n_stage = 0;
     for (size_t i = 0; i < g->n_node; i++) {
-        struct struck_query query = {struck, g->node[i].call.op};
+        struct struck_query query = {p->store, g->node[i].call.op};
         if (g->node[i].dead || g->node[i].call.op->view)
             continue;
         lks_status st = lksi_stage_choose(&p->stage[p->n_stage], p->dev, &g->node[i].call, wanted,
@@ -252,30 +242,21 @@ static lks_status bind_stage(struct lksi_plan *p, size_t s)
 
 /* ---- creation ---- */
 
-static lks_status admit_all(struct lksi_plan *p, struct struck_list *struck, bool *all_right)
+static lks_status admit_all(struct lksi_plan *p, bool *all_right)
 {
-    const struct lksi_limits *limits = lksi_dev_limits(p->dev);
     *all_right = true;
     for (size_t s = 0; s < p->n_stage; s++) {
         const struct lksi_stage *stage = &p->stage[s];
         bool right;
-        struct struck_query query = {struck, stage->call.op};
-        if (is_struck(&query, stage->schedule))
+        if (lksi_store_struck(p->store, stage->call.op, stage->schedule))
             continue;
         lks_status st = lksi_admit(stage, p->program, &right);
+        if (st == LKS_OK && !right) {
+            *all_right = false;
+            st = lksi_store_strike(p->store, stage->call.op, stage->schedule);
+        }
         if (st != LKS_OK)
             return st;
-        if (right)
-            continue;
-        *all_right = false;
-        lksi_log(LKS_LOG_WARNING,
-                 "schedule `%s` of operator `%s` gives other bits than its contract on %s and is "
-                 "struck off",
-                 stage->schedule->name, stage->call.op->name, limits->name);
-        if (struck->n == LKSI_COUNT(struck->op))
-            return lksi_fail(LKS_E_NUMERICS, "%s fails too many schedules", limits->name);
-        struck->op[struck->n] = stage->call.op;
-        struck->schedule[struck->n++] = stage->schedule;
     }
     return LKS_OK;
 }
@@ -289,20 +270,18 @@ static void close_stages(struct lksi_plan *p)
 
 static lks_status build(struct lksi_plan *p, const struct lksi_plan_params *params)
 {
-    struct struck_list *struck = lksi_alloc(1, sizeof *struck);
     bool settled = false;
-    lks_status st = struck != NULL ? LKS_OK : LKS_E_MEMORY;
+    lks_status st = LKS_OK;
     while (st == LKS_OK && !settled) {
         close_stages(p);
-        LKSI_TRY(choose_stages(p, params->plain ? "plain" : NULL, struck));
+        LKSI_TRY(choose_stages(p, params->plain ? "plain" : NULL));
         LKSI_TRY(lay_out(p)); /* what does not fit is not built */
         LKSI_TRY(lksi_stages_build(&p->program, p->dev, p->stage, p->n_stage, params->progress));
         settled = true;
         if (!params->no_admission && !lksi_dev_is_ref(p->dev))
-            LKSI_TRY(admit_all(p, struck, &settled));
+            LKSI_TRY(admit_all(p, &settled));
     }
 fail:
-    free(struck);
     return st;
 }
 
@@ -369,18 +348,15 @@ fail:
 lks_status lksi_plan_measure(struct lksi_memory *memory, struct lks_graph **graph,
                              struct lksi_store *store)
 {
-    struct struck_list *struck = NULL;
     struct lksi_plan *p = NULL;
     lks_status st = begin(&p, graph, store);
     if (st != LKS_OK)
         return st;
-    struck = lksi_alloc(1, sizeof *struck);
-    st = struck != NULL ? choose_stages(p, NULL, struck) : LKS_E_MEMORY;
+    st = choose_stages(p, NULL);
     if (st == LKS_OK)
         st = lay_out(p);
     if (st == LKS_OK)
         *memory = p->memory;
-    free(struck);
     lksi_plan_destroy(&p);
     return st;
 }

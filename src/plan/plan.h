@@ -23,6 +23,11 @@ lks_status lksi_store_state(struct lksi_store *store, const char *name, uint64_t
 /* Memory chunk `index` of at least `bytes`, shared by all plans. Owned by the store. */
 lks_status lksi_store_chunk(struct lksi_store *store, size_t index, uint64_t bytes,
                             struct lksi_buf **buf);
+/* Schedules that failed admission on the store's device: no plan chooses them again. */
+bool lksi_store_struck(const struct lksi_store *store, const struct lksi_op *op,
+                       const struct lksi_schedule *schedule);
+lks_status lksi_store_strike(struct lksi_store *store, const struct lksi_op *op,
+                             const struct lksi_schedule *schedule);
 
 /* ---- memory of a graph, known before anything is allocated ---- */
 
@@ -92,7 +97,8 @@ struct lksi_buf *lksi_plan_buf(struct lksi_plan *plan, lksi_value value);
 
 /*
  * Runs the stage on seeded data at its own shapes and compares a sample of its outputs with the
- * contract's items. *right receives the answer; verdicts are cached. `program` built the stage.
+ * contract's items. *right receives the answer; "no" is logged in one line. Verdicts are cached.
+ * `program` built the stage.
  */
 lks_status lksi_admit(const struct lksi_stage *stage, struct lksi_program *program, bool *right);
 

@@ -12,10 +12,17 @@ struct entry {
     struct lksi_buf *buf;
 };
 
+struct strike {
+    const struct lksi_op *op;
+    const struct lksi_schedule *schedule;
+};
+
 struct lksi_store {
     struct lksi_dev *dev;
     struct entry *entry;
     size_t n, cap;
+    struct strike *strike;
+    size_t n_strike, cap_strike;
 };
 
 lks_status lksi_store_create(struct lksi_store **store, struct lksi_dev *dev)
@@ -38,6 +45,7 @@ void lksi_store_destroy(struct lksi_store **store)
         lksi_buf_destroy(&s->entry[i].buf);
     }
     free(s->entry);
+    free(s->strike);
     free(s);
     *store = NULL;
 }
@@ -91,4 +99,22 @@ lks_status lksi_store_chunk(struct lksi_store *s, size_t index, uint64_t bytes,
             return LKS_OK;
         }
     return add(s, NULL, index, bytes, buf);
+}
+
+bool lksi_store_struck(const struct lksi_store *store, const struct lksi_op *op,
+                       const struct lksi_schedule *schedule)
+{
+    for (size_t i = 0; i < store->n_strike; i++)
+        if (store->strike[i].op == op && store->strike[i].schedule == schedule)
+            return true;
+    return false;
+}
+
+lks_status lksi_store_strike(struct lksi_store *store, const struct lksi_op *op,
+                             const struct lksi_schedule *schedule)
+{
+    if (!lksi_grow(&store->strike, &store->cap_strike, store->n_strike + 1, sizeof *store->strike))
+        return LKS_E_MEMORY;
+    store->strike[store->n_strike++] = (struct strike){op, schedule};
+    return LKS_OK;
 }

@@ -7,7 +7,7 @@ import sys
 
 from common import Case, PROGRAM, ROOT, main
 
-COMMANDS = ["train", "eval", "predict", "hash", "summary", "devices"]
+COMMANDS = ["train", "eval", "predict", "hash", "summary", "devices", "compare", "check"]
 
 
 def options_of(text):
