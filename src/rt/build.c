@@ -184,6 +184,10 @@ void lksi_part_launched(struct lksi_part *part, uint64_t variant)
  * PoCL gives a program's binary once: one that came from a binary, or was asked before, tells
  * nothing of kernels compiled since. A new program of the same text does, since PoCL finds them
  * all in its own cache by the hash of the text.
+ *
+ * Nothing may run meanwhile: giving a binary, PoCL enters wider variants of all kernels into its
+ * list of loaded ones, and a kernel in flight, when it ends, gives back the wrong entry and aborts
+ * the process (seen with 3.1).
  */
 lks_status lksi_part_settle(struct lksi_dev *dev, struct lksi_part *part)
 {
@@ -191,6 +195,7 @@ lks_status lksi_part_settle(struct lksi_dev *dev, struct lksi_part *part)
     lks_status st = LKS_OK;
     if (!part->grown || dev->cache_dir == NULL)
         return LKS_OK;
+    LKSI_TRY(lksi_dev_wait(dev, 0));
     if (!part->fresh)
         LKSI_TRY(compile(dev, part, &again));
     LKSI_TRY(get_binary(dev, again != NULL ? again : part->program, &part->entry));

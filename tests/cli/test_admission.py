@@ -6,7 +6,7 @@ import hashlib
 import os
 import sys
 
-from common import main, read
+from common import ROOT, main, read
 from sabotage import KernelCase, UNFUSED, UNFUSED_CONTRACT
 
 OTHER_DRIVER = os.path.abspath(sys.argv[3])
@@ -44,9 +44,12 @@ class Admission(KernelCase):
 
     def test_refused(self):
         contract = ("contract/dense.h", UNFUSED_CONTRACT)
-        # Every schedule that serves this layer on a CPU device, `plain` among them.
-        every = self.kernels([contract, ("op/dense_cpu.cl", UNFUSED),
-                              ("op/dense_clblast.cl", (r"c\[i\] \+ 0\.0f", "c[i] + 1.0f"))])
+        # Every schedule of this layer, `plain` among them, whatever there is of them.
+        unfused = "".join("#define %s(a, b, c) ((a) * (b) + (c))\n" % f for f in ("fma", "lks_fma"))
+        fma = [("op/" + name, (r"\A", unfused)) for name in os.listdir(ROOT + "/cl/op")
+               if b"fma(" in read(ROOT + "/cl/op/" + name)]
+        every = self.kernels([contract, *fma, ("op/dense_clblast.cl",
+                                               (r"c\[i\] \+ 0\.0f", "c[i] + 1.0f"))])
         done = self.run_program("train", self.model, "--device", "cpu", "--out", self.path("no"),
                                 "--quiet", env=every)
         self.assertEqual(done.returncode, 3, done.stderr)
