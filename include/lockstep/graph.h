@@ -76,6 +76,24 @@ struct lks_dense_params {
 LKS_API lks_status lks_graph_dense(lks_graph *graph, lks_value x,
                                    const struct lks_dense_params *params, lks_value *y);
 
+/*
+ * Batch normalisation: y = (x - mean) / sqrt(variance + eps) * weight + bias for each channel of an
+ * image (or feature of a vector), mean and biased variance taken over the whole batch and its
+ * positions. An evaluation uses running statistics instead: running = running + momentum * (batch
+ * - running), the variance's being the unbiased one; they begin at 0 and 1 and are saved as
+ * `<layer>.running_mean` and `<layer>.running_var`. A step stopped for a number that is not finite
+ * leaves them as they were.
+ */
+struct lks_batch_norm_params {
+    const char *name; /* NULL: batch_norm1, batch_norm2, ... */
+    double eps;       /* 0 means 1e-5 */
+    double momentum;  /* 0 means 0.1 */
+};
+#define lks_batch_norm_params(...) (&(struct lks_batch_norm_params){__VA_ARGS__})
+/* `params` may be NULL. */
+LKS_API lks_status lks_graph_batch_norm(lks_graph *graph, lks_value x,
+                                        const struct lks_batch_norm_params *params, lks_value *y);
+
 /* y = x <= 0 ? +0 : x. */
 LKS_API lks_status lks_graph_relu(lks_graph *graph, lks_value x, lks_value *y);
 

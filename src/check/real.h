@@ -51,5 +51,9 @@ void lksi_real_dense_weight_grad(const struct lksi_real_io *io);
 void lksi_real_bias_grad(const struct lksi_real_io *io);
 void lksi_real_maxpool(const struct lksi_real_io *io);
 void lksi_real_maxpool_grad(const struct lksi_real_io *io);
+void lksi_real_batch_norm(const struct lksi_real_io *io);
+void lksi_real_batch_norm_grad(const struct lksi_real_io *io);
+void lksi_real_batch_norm_infer(const struct lksi_real_io *io);
+void lksi_real_batch_norm_running(const struct lksi_real_io *io);
 
 #endif

@@ -57,6 +57,8 @@ void lks_graph_destroy(lks_graph **graph)
     free(g->value);
     free(g->node);
     free(g->param);
+    free(g->buffer);
+    free(g->norm);
     free(g);
     *graph = NULL;
 }
@@ -183,8 +185,40 @@ fail:
     return st;
 }
 
-lks_status lksi_graph_at_batch(struct lks_graph **copy, const struct lks_graph *model,
-                               uint32_t batch, uint32_t leaf)
+/* Node `index` of the model in a copy for an evaluation. Values that only training makes keep their
+ * numbers and stay without memory. */
+static lks_status evaluation_node(struct lks_graph *g, const struct lks_graph *model, size_t index)
+{
+    const struct lksi_gnode *n = &model->node[index];
+    const struct lksi_norm *norm = NULL;
+    lksi_value made[LKSI_MAX_OUT];
+    for (size_t i = 0; i < model->n_norm && norm == NULL; i++)
+        if (model->norm[i].node == index)
+            norm = &model->norm[i];
+    if (norm == NULL)
+        return lksi_graph_add_node(g, n->name, n->call.op->name, n->call.attr, n->call.n_in, n->in,
+                                   made);
+    const lksi_value in[5] = {n->in[0], n->in[1], n->in[2], norm->running_mean, norm->running_var};
+    lks_status st = lksi_graph_add_node(g, n->name, "batch_norm_infer", n->call.attr, 5, in, made);
+    for (int j = 1; j < n->call.n_out && st == LKS_OK; j++)
+        st = add_value(g, LKSI_VALUE_NODE, NULL, &n->call.out[j], &made[j]);
+    return st;
+}
+
+static bool copy_array(void **to, size_t *n_to, size_t *cap, const void *from, size_t n, size_t size)
+{
+    if (n == 0)
+        return true;
+    *to = lksi_alloc(n, size);
+    if (*to == NULL)
+        return false;
+    memcpy(*to, from, n * size);
+    *n_to = *cap = n;
+    return true;
+}
+
+static lks_status copy_at(struct lks_graph **copy, const struct lks_graph *model, uint32_t batch,
+                          uint32_t leaf, bool evaluation)
 {
     lks_status st = LKS_OK;
     struct lks_graph *g = NULL;
@@ -203,7 +237,12 @@ lks_status lksi_graph_at_batch(struct lks_graph **copy, const struct lks_graph *
         const struct lksi_gvalue *v = &model->value[g->n_value];
         lksi_value made[LKSI_MAX_OUT];
         if (v->kind == LKSI_VALUE_NODE) {
-            const struct lksi_gnode *n = &model->node[next_node++];
+            const struct lksi_gnode *n = &model->node[next_node];
+            if (evaluation) {
+                LKSI_TRY(evaluation_node(g, model, next_node++));
+                continue;
+            }
+            next_node++;
             LKSI_TRY(lksi_graph_add_node(g, n->name, n->call.op->name, n->call.attr, n->call.n_in,
                                          n->in, made));
             continue;
@@ -229,11 +268,30 @@ lks_status lksi_graph_at_batch(struct lks_graph **copy, const struct lks_graph *
             goto fail;
         }
     }
+    if (!copy_array((void **)&g->buffer, &g->n_buffer, &g->cap_buffer, model->buffer,
+                    model->n_buffer, sizeof *g->buffer) ||
+        !copy_array((void **)&g->norm, &g->n_norm, &g->cap_norm, model->norm, model->n_norm,
+                    sizeof *g->norm)) {
+        st = LKS_E_MEMORY;
+        goto fail;
+    }
     *copy = g;
     return LKS_OK;
 fail:
     lks_graph_destroy(&g);
     return st;
+}
+
+lks_status lksi_graph_at_batch(struct lks_graph **copy, const struct lks_graph *model,
+                               uint32_t batch, uint32_t leaf)
+{
+    return copy_at(copy, model, batch, leaf, false);
+}
+
+lks_status lksi_graph_for_evaluation(struct lks_graph **copy, const struct lks_graph *model,
+                                     uint32_t batch, uint32_t leaf)
+{
+    return copy_at(copy, model, batch, leaf, true);
 }
 
 lks_status lks_graph_shape(const lks_graph *g, lks_value value, int *rank, int64_t *dims)

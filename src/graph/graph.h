@@ -41,7 +41,21 @@ struct lksi_param {
     lksi_value value;
     lks_init init;
     int64_t fan_in, fan_out;
-    bool is_bias;
+    bool is_bias;  /* starts at +0 */
+    bool is_scale; /* starts at 1 */
+};
+
+/* A tensor that is kept with the parameters but not trained: a running statistic. */
+struct lksi_buffer {
+    lksi_value value; /* a state, whose name it has */
+    float start;
+};
+
+/* A batch normalisation of the model, as it was built: node `node` writes statistics that the
+ * running ones take in; in an evaluation the running ones are used. */
+struct lksi_norm {
+    size_t node;
+    lksi_value mean, variance, running_mean, running_var;
 };
 
 struct lks_graph {
@@ -54,7 +68,11 @@ struct lks_graph {
     size_t n_node, cap_node;
     struct lksi_param *param;
     size_t n_param, cap_param;
-    int layer_count[4];       /* for default names */
+    struct lksi_buffer *buffer;
+    size_t n_buffer, cap_buffer;
+    struct lksi_norm *norm;
+    size_t n_norm, cap_norm;
+    int layer_count[8];       /* for default names */
     lksi_value logits, label; /* LKSI_NONE before the loss */
     lksi_value loss, prob, hit;
     const char *scope;        /* prefix of the names of nodes being added */
@@ -76,6 +94,10 @@ lksi_value lksi_graph_find(const struct lks_graph *g, const char *name);
 /* A copy of a model graph with another batch size and leaf. */
 lks_status lksi_graph_at_batch(struct lks_graph **copy, const struct lks_graph *model,
                                uint32_t batch, uint32_t leaf);
+
+/* The same for an evaluation: batch normalisations use their running statistics. */
+lks_status lksi_graph_for_evaluation(struct lks_graph **copy, const struct lks_graph *model,
+                                     uint32_t batch, uint32_t leaf);
 
 /*
  * Reverse mode: adds the operators that compute the gradient of `loss` (one element) for every

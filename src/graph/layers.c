@@ -8,7 +8,7 @@
 #include "op/attr.h"
 #include "op/conv2d.h"
 
-enum layer_kind { LAYER_CONV2D, LAYER_DENSE };
+enum layer_kind { LAYER_CONV2D, LAYER_DENSE, LAYER_BATCH_NORM };
 
 static lks_status check_value(const lks_graph *g, const char *what, lks_value x, const void *out)
 {
@@ -40,7 +40,7 @@ lks_status lks_graph_input(lks_graph *g, const char *name, int rank, const int64
 static void layer_name(lks_graph *g, enum layer_kind kind, const char *given, char *name,
                        size_t size)
 {
-    static const char *const defaults[] = {"conv", "dense"};
+    static const char *const defaults[] = {"conv", "dense", "batch_norm"};
     g->layer_count[kind]++;
     if (given != NULL)
         snprintf(name, size, "%s", given);
@@ -164,6 +164,75 @@ lks_status lks_graph_dense(lks_graph *g, lks_value x, const struct lks_dense_par
     if (st == LKS_OK)
         *y = out;
     return st;
+}
+
+/* gamma and beta, of one element a channel. */
+static lks_status add_affine(lks_graph *g, const char *layer, int64_t channels, lksi_value *gamma,
+                             lksi_value *beta)
+{
+    struct lksi_desc d = lksi_desc_make(LKSI_F32, 1, channels);
+    lks_status st = add_param(g, layer, "weight", &d, channels, channels, false, gamma);
+    if (st == LKS_OK) {
+        g->param[g->n_param - 1].is_scale = true;
+        st = add_param(g, layer, "bias", &d, channels, channels, true, beta);
+    }
+    return st;
+}
+
+/* A running statistic of a layer. */
+static lks_status add_buffer(lks_graph *g, const char *layer, const char *suffix, int64_t channels,
+                             float start, lksi_value *out)
+{
+    struct lksi_desc d = lksi_desc_make(LKSI_F32, 1, channels);
+    char name[256];
+    lks_status st;
+    snprintf(name, sizeof name, "%s.%s", layer, suffix);
+    if (!lksi_grow(&g->buffer, &g->cap_buffer, g->n_buffer + 1, sizeof *g->buffer))
+        return LKS_E_MEMORY;
+    st = lksi_graph_add_state(g, name, &d, LKSI_NONE, 0, out);
+    if (st == LKS_OK)
+        g->buffer[g->n_buffer++] = (struct lksi_buffer){*out, start};
+    return st;
+}
+
+lks_status lks_graph_batch_norm(lks_graph *g, lks_value x, const struct lks_batch_norm_params *p,
+                                lks_value *y)
+{
+    static const struct lks_batch_norm_params none;
+    struct lksi_batch_norm_attr attr;
+    struct lksi_norm norm = {0};
+    char name[256];
+    lksi_value in[3] = {x}, out[4];
+    lks_status st = check_value(g, "lks_graph_batch_norm", x, y);
+    if (st != LKS_OK)
+        return st;
+    p = p != NULL ? p : &none;
+    if (!(p->eps >= 0) || p->eps > 1e30 || !(p->momentum >= 0 && p->momentum <= 1))
+        return lksi_fail(LKS_E_ARGUMENT, "batch_norm: eps is %g (expected 0 or more), momentum %g "
+                                         "(expected 0 to 1)", p->eps, p->momentum);
+    const struct lksi_desc *d = &g->value[x].desc;
+    int64_t channels = d->dim[d->rank - 1];
+    memset(&attr, 0, sizeof attr);
+    attr.eps = p->eps > 0 ? (float)p->eps : 1e-5f;
+    attr.momentum = p->momentum > 0 ? (float)p->momentum : 0.1f;
+    if (!lksi_grow(&g->norm, &g->cap_norm, g->n_norm + 1, sizeof *g->norm))
+        return LKS_E_MEMORY;
+    layer_name(g, LAYER_BATCH_NORM, p->name, name, sizeof name);
+    st = add_affine(g, name, channels, &in[1], &in[2]);
+    if (st == LKS_OK)
+        st = add_buffer(g, name, "running_mean", channels, 0.0f, &norm.running_mean);
+    if (st == LKS_OK)
+        st = add_buffer(g, name, "running_var", channels, 1.0f, &norm.running_var);
+    norm.node = g->n_node;
+    if (st == LKS_OK)
+        st = lksi_graph_add_node(g, name, "batch_norm", &attr, 3, in, out);
+    if (st != LKS_OK)
+        return st;
+    norm.mean = out[1];
+    norm.variance = out[2];
+    g->norm[g->n_norm++] = norm;
+    *y = out[0];
+    return LKS_OK;
 }
 
 lks_status lks_graph_relu(lks_graph *g, lks_value x, lks_value *y)

@@ -99,6 +99,27 @@ fail:
     return st;
 }
 
+static lks_status build_batch_norm(lks_graph *g, const struct lksi_node *map, const char *name,
+                                   lks_value x, lks_value *y, struct lksi_str *canon)
+{
+    double eps = 1e-5, momentum = 0.1;
+    uint32_t bits[2];
+    lks_status st = LKS_OK;
+    if (map != NULL)
+        LKSI_TRY(lksi_map_float(map, "eps", LKSI_POSITIVE, 1.0, "eps: 1e-5", &eps));
+    if (map != NULL)
+        LKSI_TRY(lksi_map_float(map, "momentum", LKSI_POSITIVE, 1.0, "momentum: 0.1", &momentum));
+    LKSI_TRY(lks_graph_batch_norm(
+        g, x, lks_batch_norm_params(.name = name, .eps = eps, .momentum = momentum), y));
+    /* As bit patterns: exact and the same in every locale. */
+    memcpy(&bits[0], &(float){(float)eps}, sizeof bits[0]);
+    memcpy(&bits[1], &(float){(float)momentum}, sizeof bits[1]);
+    lksi_str_add(canon, " name=%s eps=%08x momentum=%08x", name, (unsigned)bits[0],
+                 (unsigned)bits[1]);
+fail:
+    return st;
+}
+
 static lks_status build_flatten(lks_graph *g, const struct lksi_node *map, const char *name,
                                 lks_value x, lks_value *y, struct lksi_str *canon)
 {
@@ -121,6 +142,12 @@ static const struct kind kinds[] = {
      false,
      {"kernel", "stride", "pad", "name", "from"},
      build_maxpool},
+    {"batch_norm",
+     "batch_norm",
+     "batch_norm: {momentum: 0.1}",
+     true,
+     {"eps", "momentum", "name", "from"},
+     build_batch_norm},
     {"flatten", "flatten", "flatten", true, {"name", "from"}, build_flatten},
 };
 

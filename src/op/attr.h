@@ -31,6 +31,13 @@ struct lksi_batch_mean_grad_attr {
     int64_t n;
 };
 
+/* batch_norm and its relatives; momentum and count are read by batch_norm_running alone. */
+struct lksi_batch_norm_attr {
+    float eps;
+    float momentum; /* of the new statistics in the running ones */
+    int64_t count;  /* positions that the statistics were taken over */
+};
+
 /* fill: the F32 tensor to make. */
 struct lksi_fill_attr {
     float value;

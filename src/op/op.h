@@ -12,7 +12,7 @@
 #define LKSI_MAX_RANK   5
 #define LKSI_MAX_IN     8
 #define LKSI_MAX_OUT    4
-#define LKSI_DIMS_MAX   160 /* bytes of a contract's dims struct */
+#define LKSI_DIMS_MAX   512 /* bytes of a contract's dims struct */
 #define LKSI_MAX_ARG    20
 #define LKSI_MAX_LAUNCH 4
 #define LKSI_MAX_WORK   3
@@ -127,7 +127,8 @@ struct lksi_schedule {
 
 /* ---- the operator ---- */
 
-/* Computes item `i` of the contract: elements [i*m, (i+1)*m) of each output, m = elements/items. */
+/* Computes item `i` of the contract: elements [i*m, (i+1)*m) of each output, m = elements/items; or,
+ * of operators that are `strided`, elements i, i + items, i + 2*items, ... of each output. */
 typedef void (*lksi_item_fn)(const void *const *in, void *const *out, const void *dims, U64 i);
 /* Computes parts [p0, p1) of all `ref_parts`; parts write disjoint elements. */
 typedef void (*lksi_ref_fn)(const struct lksi_call *call, const void *const *in, void *const *out,
@@ -143,6 +144,8 @@ struct lksi_op {
     int alias[LKSI_MAX_OUT];
     /* Output 0 is input 0 under another shape: no memory, no launch (reshape). */
     bool view;
+    /* Items are spread over the outputs: one a channel. */
+    bool strided;
     /* Checks inputs and attributes, fills out[], n_out, dims, dims_size. Errors name the operator,
      * the shape and what would be right. */
     lks_status (*infer)(struct lksi_call *call);

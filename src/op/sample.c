@@ -41,6 +41,8 @@ uint64_t lksi_bits_ulp(enum lksi_dtype dtype, uint32_t a, uint32_t b)
 /* ---- which items ---- */
 
 struct picks {
+    uint64_t per_item; /* elements of output 0 */
+    uint64_t spread;   /* items, where they are strided; else 0 */
     uint64_t *item;
     size_t count, capacity;
     uint64_t seed;
@@ -65,6 +67,12 @@ static void pick(struct picks *p, uint64_t item)
     p->item[p->count++] = item;
 }
 
+/* The item that covers an element of output 0. */
+static void pick_element(struct picks *p, uint64_t element)
+{
+    pick(p, p->spread > 0 ? element % p->spread : element / p->per_item);
+}
+
 static uint64_t element_at(const struct lksi_desc *d, const int64_t *at)
 {
     uint64_t e = 0;
@@ -73,19 +81,18 @@ static uint64_t element_at(const struct lksi_desc *d, const int64_t *at)
     return e;
 }
 
-static void pick_corners(struct picks *p, const struct lksi_desc *d, uint64_t per_item)
+static void pick_corners(struct picks *p, const struct lksi_desc *d)
 {
     for (int mask = 0; mask < 1 << d->rank; mask++) {
         int64_t at[LKSI_MAX_RANK];
         for (int i = 0; i < d->rank; i++)
             at[i] = (mask >> i & 1) != 0 ? d->dim[i] - 1 : 0;
-        pick(p, element_at(d, at) / per_item);
+        pick_element(p, element_at(d, at));
     }
 }
 
 /* The two positions at the first and the last border of tiles of `tile` along dimension k. */
-static void pick_borders(struct picks *p, const struct lksi_desc *d, int k, int64_t tile,
-                         uint64_t per_item)
+static void pick_borders(struct picks *p, const struct lksi_desc *d, int k, int64_t tile)
 {
     int64_t border[2] = {tile, (d->dim[k] - 1) / tile * tile};
     for (int b = 0; b < 2; b++) {
@@ -95,7 +102,7 @@ static void pick_borders(struct picks *p, const struct lksi_desc *d, int k, int6
                 at[i] = (int64_t)draw(p, (uint64_t)d->dim[i]);
             at[k] = border[b] + side;
             if (at[k] >= 0 && at[k] < d->dim[k])
-                pick(p, element_at(d, at) / per_item);
+                pick_element(p, element_at(d, at));
         }
     }
 }
@@ -114,11 +121,12 @@ lks_status lksi_sample_items(const struct lksi_call *call, uint64_t seed, uint64
     struct picks p = {.seed = seed};
     size_t kept = 0;
     if (all > 0 && n > 0) {
-        uint64_t per_item = n / all > 0 ? n / all : 1;
-        pick_corners(&p, d, per_item);
+        p.per_item = n / all > 0 ? n / all : 1;
+        p.spread = call->op->strided ? all : 0;
+        pick_corners(&p, d);
         for (int k = 0; k < d->rank; k++)
             for (int64_t tile = 4; tile <= 128 && tile < d->dim[k]; tile *= 2)
-                pick_borders(&p, d, k, tile, per_item);
+                pick_borders(&p, d, k, tile);
         for (int i = 0; i < DRAWN; i++)
             pick(&p, draw(&p, all));
     }
@@ -138,12 +146,14 @@ lks_status lksi_sample_items(const struct lksi_call *call, uint64_t seed, uint64
 
 /* ---- the comparison ---- */
 
-/* Elements of output j that item i covers. */
-static void covered(const struct lksi_call *call, int j, uint64_t i, uint64_t *e0, uint64_t *e1)
+/* Elements of output j that item i covers: *e0, *e0 + *step, ... below *e1. */
+static void covered(const struct lksi_call *call, int j, uint64_t i, uint64_t *e0, uint64_t *e1,
+                    uint64_t *step)
 {
     uint64_t n = (uint64_t)lksi_desc_count(&call->out[j]), all = lksi_op_items(call);
-    *e0 = i * (n / all);
-    *e1 = *e0 + n / all;
+    *step = call->op->strided ? all : 1;
+    *e0 = call->op->strided ? i : i * (n / all);
+    *e1 = call->op->strided ? n : *e0 + n / all;
 }
 
 static bool item_same(const struct lksi_call *call, const void *const *got, void *const *want,
@@ -151,9 +161,9 @@ static bool item_same(const struct lksi_call *call, const void *const *got, void
 {
     for (int j = 0; j < call->n_out; j++) {
         const uint32_t *g = got[j], *w = want[j];
-        uint64_t e0, e1;
-        covered(call, j, i, &e0, &e1);
-        for (uint64_t e = e0; e < e1; e++) {
+        uint64_t e0, e1, step;
+        covered(call, j, i, &e0, &e1, &step);
+        for (uint64_t e = e0; e < e1; e += step) {
             if (lksi_bits_same(call->out[j].dtype, g[e], w[e]))
                 continue;
             *diff =
@@ -181,11 +191,10 @@ lks_status lksi_check_sample(const struct lksi_call *call, const void *const *in
     }
     for (size_t s = 0; s < count && equal; s++) {
         for (int j = 0; j < call->n_out; j++) {
-            uint64_t e0, e1;
-            covered(call, j, items[s], &e0, &e1);
-            if (call->op->alias[j] != 0)
-                memcpy((uint32_t *)want[j] + e0, (const uint32_t *)in[call->op->alias[j] - 1] + e0,
-                       (e1 - e0) * 4);
+            uint64_t e0, e1, step;
+            covered(call, j, items[s], &e0, &e1, &step);
+            for (uint64_t e = e0; call->op->alias[j] != 0 && e < e1; e += step)
+                ((uint32_t *)want[j])[e] = ((const uint32_t *)in[call->op->alias[j] - 1])[e];
         }
         call->op->item(in, want, call->dims.bytes, items[s]);
         equal = item_same(call, got, want, items[s], diff);

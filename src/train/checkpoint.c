@@ -1,7 +1,8 @@
 /*
  * checkpoint.c - the whole state of a training in one file, written whole or not at all.
  *
- * Tensors: each parameter under its name, its momentum under "momentum/NAME". Strings: what the
+ * Tensors: each parameter and running statistic under its name, the momentum of a parameter under
+ * "momentum/NAME". Strings: what the
  * bits depend on (compared when loading) and the position (step, sums over the running epoch).
  * Doubles are written as their bit patterns, so nothing is lost.
  */
@@ -147,8 +148,8 @@ static lks_status load(struct lks_trainer *t, const struct lksi_safetensors *fil
     LKSI_TRY(get_double(file, path, "epoch_loss", &loss));
     LKSI_TRY(get_double(file, path, "epoch_hits", &hits));
     LKSI_TRY(get_double(file, path, "epoch_samples", &samples));
-    LKSI_TRY(lksi_tensors_check(t, file, path, ""));
-    LKSI_TRY(lksi_tensors_check(t, file, path, MOMENTUM));
+    LKSI_TRY(lksi_tensors_check(t, file, path, "params", ""));
+    LKSI_TRY(lksi_tensors_check(t, file, path, "momentum", MOMENTUM));
     LKSI_TRY(lksi_tensors_write(t, file, "params", ""));
     LKSI_TRY(lksi_tensors_write(t, file, "momentum", MOMENTUM));
     t->step = step;

@@ -2,7 +2,7 @@
  * params.c - where parameters lie in the arena, and their first values.
  *
  * Uniform: w = fma(2, u, -1) * limit with u of Philox element e (exact but for the product);
- * normal: w = n * deviation. limit and deviation are computed in double and rounded once. Seed:
+ * normal: w = n * deviation; scales of normalisations start at 1. limit and deviation are computed in double and rounded once. Seed:
  * the run's; stream "init:NAME"; step 0; e counts the canonical layout.
  */
 #include <math.h>
@@ -30,12 +30,34 @@ static void fill(const struct lksi_param *p, uint64_t seed, uint32_t stream, flo
 {
     float limit = (float)sqrt(6.0 / (double)(p->fan_in + p->fan_out));
     float deviation = (float)sqrt(2.0 / (double)p->fan_in);
-    if (p->is_bias || p->init == LKS_INIT_ZERO)
+    for (int64_t e = 0; p->is_scale && e < n; e++)
+        w[e] = 1.0f;
+    if (p->is_bias || p->is_scale || p->init == LKS_INIT_ZERO)
         return;
     for (int64_t e = 0; e < n; e++)
         w[e] = p->init == LKS_INIT_HE_NORMAL
                    ? lks_random_normal(seed, stream, 0, (U64)e) * deviation
                    : lks_fma(2.0f, lks_random_uniform(seed, stream, 0, (U64)e), -1.0f) * limit;
+}
+
+static lks_status start_buffers(struct lks_trainer *t)
+{
+    const struct lks_graph *g = t->model;
+    for (size_t i = 0; i < g->n_buffer; i++) {
+        const struct lksi_gvalue *v = &g->value[g->buffer[i].value];
+        size_t n = (size_t)lksi_desc_count(&v->desc);
+        float *w = lksi_alloc(n, sizeof *w);
+        lks_status st;
+        if (w == NULL)
+            return LKS_E_MEMORY;
+        for (size_t e = 0; e < n; e++)
+            w[e] = g->buffer[i].start;
+        st = lks_trainer_set(t, v->name, w, n);
+        free(w);
+        if (st != LKS_OK)
+            return st;
+    }
+    return LKS_OK;
 }
 
 lks_status lksi_params_init(struct lks_trainer *t)
@@ -58,5 +80,5 @@ lks_status lksi_params_init(struct lks_trainer *t)
         if (st != LKS_OK)
             return st;
     }
-    return LKS_OK;
+    return start_buffers(t);
 }

@@ -1,11 +1,13 @@
 /*
  * step_graph.c - the graph of one step: the model at a batch size, and behind it
- *   training:   gradients into one arena, `guard` (rule 12), `sgd` over the whole arena, `record`;
+ *   training:   gradients into one arena, `guard` (rule 12), `sgd` over the whole arena, running
+ *               statistics, `record`;
  *   evaluation: `record`.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "op/attr.h"
 #include "train/train.h"
 
 static lks_status add_state(struct lks_graph *g, const char *name, enum lksi_dtype dtype,
@@ -50,6 +52,22 @@ static lks_status add_gradients(struct lks_graph *g, const struct lks_trainer *t
     return st;
 }
 
+/* The running statistics take in the batch's, unless the guard raised its flag. */
+static lks_status add_running(struct lks_graph *g, lksi_value flag)
+{
+    lks_status st = LKS_OK;
+    for (size_t i = 0; i < g->n_norm && st == LKS_OK; i++) {
+        struct lksi_norm n = g->norm[i];
+        const struct lksi_call *call = &g->node[n.node].call;
+        struct lksi_batch_norm_attr attr;
+        lksi_value in[5] = {n.mean, n.variance, n.running_mean, n.running_var, flag}, out[2];
+        memcpy(&attr, call->attr, sizeof attr);
+        attr.count = lksi_desc_count(&call->in[0]) / lksi_desc_count(&call->out[1]);
+        st = lksi_graph_add_node(g, g->node[n.node].name, "batch_norm_running", &attr, 5, in, out);
+    }
+    return st;
+}
+
 static lks_status add_update(struct lks_graph *g, lksi_value params, lksi_value grads,
                              lksi_value hyper, lksi_value step, int64_t arena)
 {
@@ -63,6 +81,8 @@ static lks_status add_update(struct lks_graph *g, lksi_value params, lksi_value 
     if (st == LKS_OK)
         st = lksi_graph_add_node(g, "update", "sgd", NULL, 5,
                                  (lksi_value[]){params, grads, momentum, hyper, flag}, out);
+    if (st == LKS_OK)
+        st = add_running(g, flag);
     return st;
 }
 
@@ -81,7 +101,8 @@ lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t
     struct lks_graph *g = NULL;
     lksi_value params, grads;
     lks_status st = LKS_OK;
-    LKSI_TRY(lksi_graph_at_batch(&g, t->model, batch, t->params.leaf));
+    LKSI_TRY(training ? lksi_graph_at_batch(&g, t->model, batch, t->params.leaf)
+                      : lksi_graph_for_evaluation(&g, t->model, batch, t->params.leaf));
     ids->batch = batch;
     ids->training = training;
     ids->x = data_input(g);

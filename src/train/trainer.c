@@ -194,13 +194,30 @@ static lks_status param_place(const struct lks_trainer *t, const char *name, siz
     return lksi_fail(LKS_E_ARGUMENT, "there is no parameter `%s`", name);
 }
 
+/* The running statistic `name`, or NULL. */
+static const struct lksi_gvalue *find_buffer(const struct lks_trainer *t, const char *name)
+{
+    for (size_t i = 0; i < t->model->n_buffer; i++) {
+        const struct lksi_gvalue *v = &t->model->value[t->model->buffer[i].value];
+        if (strcmp(v->name, name) == 0)
+            return v;
+    }
+    return NULL;
+}
+
 static lks_status access_param(struct lks_trainer *t, const char *arena, const char *name,
                                float *get, const float *set, size_t count)
 {
+    const struct lksi_gvalue *own = strcmp(arena, "params") == 0 ? find_buffer(t, name) : NULL;
     struct lksi_buf *buf;
     uint64_t offset = 0;
-    lks_status st = param_place(t, name, count, &offset);
-    if (st == LKS_OK)
+    lks_status st;
+    if (own != NULL && (size_t)lksi_desc_count(&own->desc) != count)
+        return lksi_fail(LKS_E_ARGUMENT, "`%s` has %lld elements, not %zu", name,
+                         (long long)lksi_desc_count(&own->desc), count);
+    st = own != NULL ? lksi_store_state(t->store, name, count * sizeof(float), &buf)
+                     : param_place(t, name, count, &offset);
+    if (st == LKS_OK && own == NULL)
         st = lksi_store_state(t->store, arena, (uint64_t)t->arena * sizeof(float), &buf);
     if (st != LKS_OK)
         return st;

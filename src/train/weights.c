@@ -25,12 +25,24 @@ static void set_shape(struct lksi_st_tensor *x, const struct lksi_desc *d)
     x->bytes = (size_t)lksi_desc_count(d) * sizeof(float);
 }
 
+/* How many tensors an arena has in a file: running statistics stand with the parameters. */
+static size_t tensor_count(const struct lks_trainer *t, const char *arena)
+{
+    return t->model->n_param + (strcmp(arena, "params") == 0 ? t->model->n_buffer : 0);
+}
+
+static const struct lksi_gvalue *tensor_value(const struct lks_trainer *t, size_t i)
+{
+    const struct lks_graph *g = t->model;
+    return &g->value[i < g->n_param ? g->param[i].value : g->buffer[i - g->n_param].value];
+}
+
 lks_status lksi_tensors_read(struct lksi_tensors *s, struct lks_trainer *t, const char *arena,
                              const char *prefix)
 {
-    for (size_t i = 0; i < t->model->n_param; i++) {
-        const struct lksi_param *p = &t->model->param[i];
-        const struct lksi_desc *d = &t->model->value[p->value].desc;
+    for (size_t i = 0; i < tensor_count(t, arena); i++) {
+        const struct lksi_gvalue *p = tensor_value(t, i);
+        const struct lksi_desc *d = &p->desc;
         struct lksi_str name = {0};
         float *data;
         if (!lksi_grow(&s->tensor, &s->capacity, s->count + 1, sizeof *s->tensor))
@@ -69,15 +81,15 @@ static lks_status check_tensor(const struct lksi_st_tensor *x, const char *path,
 }
 
 lks_status lksi_tensors_check(const struct lks_trainer *t, const struct lksi_safetensors *file,
-                              const char *path, const char *prefix)
+                              const char *path, const char *arena, const char *prefix)
 {
-    for (size_t i = 0; i < t->model->n_param; i++) {
-        const struct lksi_param *p = &t->model->param[i];
+    for (size_t i = 0; i < tensor_count(t, arena); i++) {
+        const struct lksi_gvalue *p = tensor_value(t, i);
         struct lksi_str name = {0};
         lksi_str_add(&name, "%s%s", prefix, p->name);
         lks_status st = name.failed ? LKS_E_MEMORY
                                     : check_tensor(lksi_safetensors_find(file, name.text), path,
-                                                   name.text, &t->model->value[p->value].desc);
+                                                   name.text, &p->desc);
         free(name.text);
         if (st != LKS_OK)
             return st;
@@ -88,8 +100,8 @@ lks_status lksi_tensors_check(const struct lks_trainer *t, const struct lksi_saf
 lks_status lksi_tensors_write(struct lks_trainer *t, const struct lksi_safetensors *file,
                               const char *arena, const char *prefix)
 {
-    for (size_t i = 0; i < t->model->n_param; i++) {
-        const struct lksi_param *p = &t->model->param[i];
+    for (size_t i = 0; i < tensor_count(t, arena); i++) {
+        const struct lksi_gvalue *p = tensor_value(t, i);
         struct lksi_str name = {0};
         lks_status st;
         lksi_str_add(&name, "%s%s", prefix, p->name);
@@ -138,11 +150,12 @@ lks_status lks_trainer_load_weights(lks_trainer *t, const char *path)
         return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_load_weights: an argument is NULL");
     st = lksi_safetensors_read(path, &file);
     if (st == LKS_OK)
-        st = lksi_tensors_check(t, file, path, "");
-    if (st == LKS_OK && file->count != t->model->n_param)
+        st = lksi_tensors_check(t, file, path, "params", "");
+    if (st == LKS_OK && file->count != tensor_count(t, "params"))
         st = lksi_fail(LKS_E_INPUT,
-                       "%s: the file holds %zu tensors, the network has %zu parameters", path,
-                       file->count, t->model->n_param);
+                       "%s: the file holds %zu tensors, the network has %zu parameters and running "
+                       "statistics",
+                       path, file->count, tensor_count(t, "params"));
     if (st == LKS_OK)
         st = lksi_tensors_write(t, file, "params", "");
     lksi_safetensors_destroy(&file);

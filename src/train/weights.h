@@ -13,14 +13,15 @@ struct lksi_tensors {
     size_t count, capacity;
 };
 
-/* Appends every parameter's part of an arena, named PREFIXname. Blocks. */
+/* Appends every parameter's part of an arena, named PREFIXname; with the arena "params" the running
+ * statistics too. Blocks. */
 lks_status lksi_tensors_read(struct lksi_tensors *s, struct lks_trainer *t, const char *arena,
                              const char *prefix);
 void lksi_tensors_free(struct lksi_tensors *s);
 
-/* LKS_E_INPUT unless the file holds PREFIXname in the right shape for every parameter. */
+/* LKS_E_INPUT unless the file holds PREFIXname in the right shape for each of them. */
 lks_status lksi_tensors_check(const struct lks_trainer *t, const struct lksi_safetensors *file,
-                              const char *path, const char *prefix);
+                              const char *path, const char *arena, const char *prefix);
 /* Copies them into the arena. Call it after the check. */
 lks_status lksi_tensors_write(struct lks_trainer *t, const struct lksi_safetensors *file,
                               const char *arena, const char *prefix);

@@ -1,0 +1,173 @@
+/*
+ * batch_norm.h - contracts of batch_norm, batch_norm_grad, batch_norm_infer and batch_norm_running
+ * (numerics.md, rule 8). x is [N,C] (one position a sample) or [N,H,W,C]; M = N*H*W.
+ *
+ * batch_norm: mean, variance and invstd = 1/sqrt(variance + eps) of each channel, and
+ * y = (x - mean) * invstd * gamma + beta. One item a channel.
+ *   1. The batch is cut by leaf.h. A leaf: acc = +0; acc = acc + x in the order (n, h, w);
+ *      leaf mean = lks_div(acc, positions of the leaf).
+ *   2. M2 = +0; d = x - leaf mean; M2 = fma(d, d, M2) in the same order.
+ *   3. The leaves of a cut sample meet in a tree, then samples or groups in a tree, by chan.h.
+ *   4. mean = root mean + 0.0f; variance = lks_div(root M2, (F32)M), the biased one.
+ *   5. invstd = lks_div(1, lks_sqrt(variance + eps)).
+ *   6. xhat = (x - mean) * invstd; y = fma(xhat, gamma, beta).
+ * batch_norm_grad: from x, dy, mean, invstd, gamma
+ *   1. xhat as above. Leaves as above: db = db + dy; dg = fma(dy, xhat, dg), from +0; each in the
+ *      tree of leaf.h, then + 0.0f: dbeta, dgamma.
+ *   2. inv = (F32)(1.0/M) from the host; a = dbeta * inv; b = dgamma * inv; k = gamma * invstd.
+ *   3. dx = k * fma(-xhat, b, dy - a).
+ * batch_norm_infer: steps 5 and 6 with the running statistics.
+ * batch_norm_running: unless flag[0] != 0 (then nothing changes), with the momentum m,
+ *   1. running_mean = fma(m, mean - running_mean, running_mean)
+ *   2. running_var = fma(m, variance * u - running_var, running_var), u = (F32)(M/(M-1.0)) from the
+ *      host, 1 if M = 1: the running variance is the unbiased one, as in PyTorch.
+ * Special values follow IEEE-754. Error bounds, with U = 2^-24, P positions a leaf, L levels and E
+ * = (P + 3L + 2) U max|x|: the mean is off by E; M2 by (P + 6L + 2) U M2 + M (L+1) E^2 + 2 E
+ * sqrt(M2 M L); y follows with 4 U more. Sums of the gradient: (P + L + 2) U of the magnitudes.
+ */
+#ifndef LKS_CONTRACT_BATCH_NORM_H
+#define LKS_CONTRACT_BATCH_NORM_H
+
+#include "contract/chan.h"
+#include "contract/leaf.h"
+#include "contract/num.h"
+
+struct batch_norm_dims {
+    U32 n, h, w, c;
+    U32 leaf; /* samples a block */
+    F32 eps;
+    F32 count;    /* M */
+    F32 inverse;  /* 1/M */
+    F32 momentum; /* of the running statistics */
+    F32 unbias;   /* M/(M-1) */
+    struct lks_chan chan;
+};
+
+/* The positions [*p0, *p1) of leaf j: rows of one sample, or whole samples. */
+LKS_INLINE void lks_norm_range(LKS_CONST struct batch_norm_dims *d, LKS_CONST struct lks_leaf *f,
+                               U32 j, U64 *p0, U64 *p1)
+{
+    U32 n0, n1, r0, r1;
+    lks_leaf_range(f, j, &n0, &n1, &r0, &r1);
+    *p0 = ((U64)n0 * d->h + r0) * d->w;
+    *p1 = ((U64)(n1 - 1u) * d->h + r1) * d->w;
+}
+
+LKS_INLINE F32 lks_norm_invstd(F32 variance, F32 eps)
+{
+    return lks_div(1.0f, lks_sqrt(variance + eps));
+}
+
+/* Mean and M2 of leaf j of channel c. */
+LKS_INLINE struct lks_moments lks_norm_leaf(LKS_GLOBAL LKS_CONST F32 *x,
+                                            LKS_CONST struct batch_norm_dims *d,
+                                            LKS_CONST struct lks_leaf *f, U32 j, U64 c)
+{
+    struct lks_moments v;
+    U64 p, p0, p1;
+    F32 acc = 0.0f;
+    lks_norm_range(d, f, j, &p0, &p1);
+    for (p = p0; p < p1; p += 1u)
+        acc = acc + x[p * d->c + c];
+    v.mean = lks_div(acc, (F32)(U32)(p1 - p0));
+    v.m2 = 0.0f;
+    for (p = p0; p < p1; p += 1u) {
+        F32 e = x[p * d->c + c] - v.mean;
+        v.m2 = lks_fma(e, e, v.m2);
+    }
+    return v;
+}
+
+LKS_INLINE void batch_norm_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CONST F32 *gamma,
+                                LKS_GLOBAL LKS_CONST F32 *beta, LKS_GLOBAL F32 *y,
+                                LKS_GLOBAL F32 *mean, LKS_GLOBAL F32 *variance,
+                                LKS_GLOBAL F32 *invstd, LKS_CONST struct batch_norm_dims *d, U64 i)
+{
+    struct lks_leaf f = lks_leaf_make(d->n, d->h, d->w, d->leaf);
+    struct lks_chan_counter sample, batch;
+    struct lks_moments v;
+    U64 p, positions = (U64)d->n * d->h * d->w;
+    U32 j;
+    F32 m, s;
+    batch.count = 0u;
+    sample.count = 0u;
+    for (j = 0u; j < f.leaves; j += 1u) {
+        lks_chan_push(&sample, &d->chan.sample, f.cut, lks_norm_leaf(x, d, &f, j, i));
+        if (sample.count == f.cut) {
+            lks_chan_push(&batch, &d->chan.batch, f.leaves / f.cut,
+                          lks_chan_root(&sample, &d->chan.sample));
+            sample.count = 0u;
+        }
+    }
+    v = lks_chan_root(&batch, &d->chan.batch);
+    m = v.mean + 0.0f;
+    mean[i] = m;
+    variance[i] = lks_div(v.m2, d->count);
+    s = lks_norm_invstd(variance[i], d->eps);
+    invstd[i] = s;
+    for (p = 0u; p < positions; p += 1u)
+        y[p * d->c + i] = lks_fma((x[p * d->c + i] - m) * s, gamma[i], beta[i]);
+}
+
+LKS_INLINE void batch_norm_grad_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CONST F32 *dy,
+                                     LKS_GLOBAL LKS_CONST F32 *mean,
+                                     LKS_GLOBAL LKS_CONST F32 *invstd,
+                                     LKS_GLOBAL LKS_CONST F32 *gamma, LKS_GLOBAL F32 *dx,
+                                     LKS_GLOBAL F32 *dgamma, LKS_GLOBAL F32 *dbeta,
+                                     LKS_CONST struct batch_norm_dims *d, U64 i)
+{
+    struct lks_leaf f = lks_leaf_make(d->n, d->h, d->w, d->leaf);
+    struct lks_leaf_tree gt, bt;
+    U64 p, p0, p1, positions = (U64)d->n * d->h * d->w;
+    U32 j;
+    F32 a, b, m = mean[i], s = invstd[i], k = gamma[i] * s;
+    lks_leaf_tree_init(&gt);
+    lks_leaf_tree_init(&bt);
+    for (j = 0u; j < f.leaves; j += 1u) {
+        F32 dg = 0.0f, db = 0.0f;
+        lks_norm_range(d, &f, j, &p0, &p1);
+        for (p = p0; p < p1; p += 1u) {
+            F32 g = dy[p * d->c + i];
+            db = db + g;
+            dg = lks_fma(g, (x[p * d->c + i] - m) * s, dg);
+        }
+        lks_leaf_tree_push(&gt, &f, dg);
+        lks_leaf_tree_push(&bt, &f, db);
+    }
+    b = lks_leaf_tree_root(&gt) + 0.0f;
+    a = lks_leaf_tree_root(&bt) + 0.0f;
+    dgamma[i] = b;
+    dbeta[i] = a;
+    a = a * d->inverse;
+    b = b * d->inverse;
+    for (p = 0u; p < positions; p += 1u) {
+        F32 xhat = (x[p * d->c + i] - m) * s;
+        dx[p * d->c + i] = k * lks_fma(-xhat, b, dy[p * d->c + i] - a);
+    }
+}
+
+LKS_INLINE void batch_norm_infer_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CONST F32 *gamma,
+                                      LKS_GLOBAL LKS_CONST F32 *beta,
+                                      LKS_GLOBAL LKS_CONST F32 *mean,
+                                      LKS_GLOBAL LKS_CONST F32 *variance, LKS_GLOBAL F32 *y,
+                                      LKS_CONST struct batch_norm_dims *d, U64 i)
+{
+    U64 c = i % d->c;
+    F32 s = lks_norm_invstd(variance[c], d->eps);
+    y[i] = lks_fma((x[i] - mean[c]) * s, gamma[c], beta[c]);
+}
+
+LKS_INLINE void
+batch_norm_running_item(LKS_GLOBAL LKS_CONST F32 *mean, LKS_GLOBAL LKS_CONST F32 *variance,
+                        LKS_GLOBAL LKS_CONST F32 *old_mean, LKS_GLOBAL LKS_CONST F32 *old_variance,
+                        LKS_GLOBAL LKS_CONST I32 *flag, LKS_GLOBAL F32 *new_mean,
+                        LKS_GLOBAL F32 *new_variance, LKS_CONST struct batch_norm_dims *d, U64 i)
+{
+    F32 rm = old_mean[i], rv = old_variance[i];
+    F32 m = lks_fma(d->momentum, mean[i] - rm, rm);
+    F32 v = lks_fma(d->momentum, variance[i] * d->unbias - rv, rv);
+    new_mean[i] = flag[0] != 0 ? rm : m;
+    new_variance[i] = flag[0] != 0 ? rv : v;
+}
+
+#endif

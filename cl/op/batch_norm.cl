@@ -1,0 +1,346 @@
+/*
+ * batch_norm.cl - schedules `cpu` and `gpu` of batch_norm, batch_norm_grad and batch_norm_infer.
+ *
+ *   leaves  two numbers of every leaf into parts[leaf][2][c]: mean and M2, or (SUMS) the sums
+ *           behind dgamma and dbeta
+ *   tree    the trees over them, a work-item a vector of channels
+ *   spread  the trees over them, a group for some channels, its items sharing the pairs of a level
+ *   factor  invstd of the running statistics
+ *   apply   y, or (SUMS) dx
+ * Macros: VEC lanes a vector (at most c), NV vectors a work-item of `leaves`; AHEAD: positions read
+ * before they are added (NV 1). Vectors over the end of c move back; the lanes that another vector
+ * owns are not stored.
+ */
+#include "contract/batch_norm.h"
+#include "op/vec.h"
+
+/* Lanes of v from `want` on, where the vector was moved from `want` back to `at`. */
+#if defined(LEAVES) || defined(TREE) || defined(FACTOR)
+static void LKS_FN(store)(V v, __global F32 *out, U32 want, U32 at, U32 c)
+{
+    if (want == at) {
+        STORE(v, out + at);
+    } else if (want < c) {
+        F32 lane[VEC];
+        STORE(v, lane);
+        for (U32 i = want; i < c; i++)
+            out[i] = lane[i - at];
+    }
+}
+
+static V LKS_FN(div)(V v, F32 by)
+{
+    F32 lane[VEC];
+    STORE(v, lane);
+    for (U32 i = 0u; i < VEC; i++)
+        lane[i] = lks_div(lane[i], by);
+    return LOAD(lane);
+}
+
+static V LKS_FN(invstd)(V v, F32 eps)
+{
+    F32 lane[VEC];
+    STORE(v, lane);
+    for (U32 i = 0u; i < VEC; i++)
+        lane[i] = lks_norm_invstd(lane[i], eps);
+    return LOAD(lane);
+}
+#endif
+
+#ifdef LEAVES
+#ifdef SUMS
+#define STATISTICS , __global const F32 *restrict dy, __global const F32 *restrict mean,           \
+                   __global const F32 *restrict invstd
+#else
+#define STATISTICS
+#endif
+
+/* Work-item (NV vectors of c, leaf). */
+__kernel void LKS_KERNEL(leaves)(__global const F32 *restrict x STATISTICS,
+                                 __global F32 *restrict parts, struct batch_norm_dims d)
+{
+    struct lks_leaf f = lks_leaf_make(d.n, d.h, d.w, d.leaf);
+    U32 leaf = get_global_id(1), c0 = get_global_id(0) * (NV * VEC), count, i, at[NV];
+    U64 p0, p1;
+    __global const F32 *from, *p;
+    V one[NV], two[NV];
+    if (leaf >= f.leaves || c0 >= d.c)
+        return;
+    lks_norm_range(&d, &f, leaf, &p0, &p1);
+    count = (U32)(p1 - p0);
+    from = x + p0 * d.c;
+    UNROLL for (int j = 0; j < NV; j++) {
+        at[j] = c0 + (j + 1) * VEC <= d.c ? c0 + j * VEC : d.c - VEC;
+        one[j] = two[j] = (V)(0.0f);
+    }
+#ifdef SUMS
+    V m[NV], s[NV];
+    __global const F32 *q = dy + p0 * d.c;
+    UNROLL for (int j = 0; j < NV; j++) {
+        m[j] = LOAD(mean + at[j]);
+        s[j] = LOAD(invstd + at[j]);
+    }
+    i = count;
+    p = from;
+#ifdef AHEAD
+    for (; i >= AHEAD; i -= AHEAD) {
+        V u[AHEAD], v[AHEAD];
+        UNROLL for (int k = 0; k < AHEAD; k++) {
+            u[k] = LOAD(p + (U64)k * d.c + at[0]);
+            v[k] = LOAD(q + (U64)k * d.c + at[0]);
+        }
+        UNROLL for (int k = 0; k < AHEAD; k++) {
+            one[0] = fma(v[k], (u[k] - m[0]) * s[0], one[0]);
+            two[0] = two[0] + v[k];
+        }
+        p += (U64)AHEAD * d.c;
+        q += (U64)AHEAD * d.c;
+    }
+#endif
+    for (; i > 0u; i--, p += d.c, q += d.c) {
+        UNROLL for (int j = 0; j < NV; j++) {
+            V g = LOAD(q + at[j]);
+            one[j] = fma(g, (LOAD(p + at[j]) - m[j]) * s[j], one[j]);
+            two[j] = two[j] + g;
+        }
+    }
+#else
+    i = count;
+    p = from;
+#ifdef AHEAD
+    for (; i >= AHEAD; i -= AHEAD, p += (U64)AHEAD * d.c) {
+        V v[AHEAD];
+        UNROLL for (int k = 0; k < AHEAD; k++)
+            v[k] = LOAD(p + (U64)k * d.c + at[0]);
+        UNROLL for (int k = 0; k < AHEAD; k++)
+            one[0] = one[0] + v[k];
+    }
+#endif
+    for (; i > 0u; i--, p += d.c)
+        UNROLL for (int j = 0; j < NV; j++)
+            one[j] = one[j] + LOAD(p + at[j]);
+    UNROLL for (int j = 0; j < NV; j++)
+        one[j] = LKS_FN(div)(one[j], (F32)count);
+    /* The leaf once more; it stands in a cache by now. */
+    i = count;
+    p = from;
+#ifdef AHEAD
+    for (; i >= AHEAD; i -= AHEAD, p += (U64)AHEAD * d.c) {
+        V v[AHEAD];
+        UNROLL for (int k = 0; k < AHEAD; k++)
+            v[k] = LOAD(p + (U64)k * d.c + at[0]) - one[0];
+        UNROLL for (int k = 0; k < AHEAD; k++)
+            two[0] = fma(v[k], v[k], two[0]);
+    }
+#endif
+    for (; i > 0u; i--, p += d.c) {
+        UNROLL for (int j = 0; j < NV; j++) {
+            V e = LOAD(p + at[j]) - one[j];
+            two[j] = fma(e, e, two[j]);
+        }
+    }
+#endif
+    UNROLL for (int j = 0; j < NV; j++) {
+        LKS_FN(store)(one[j], parts + (U64)leaf * 2u * d.c, c0 + j * VEC, at[j], d.c);
+        LKS_FN(store)(two[j], parts + ((U64)leaf * 2u + 1u) * d.c, c0 + j * VEC, at[j], d.c);
+    }
+}
+#endif
+
+#if defined(TREE) || defined(SPREAD)
+/* The two numbers of a leaf, or of a subtree. */
+struct LKS_FN(pair) {
+    V one, two;
+};
+
+static struct LKS_FN(pair) LKS_FN(meet)(const struct lks_chan_tree *t, U32 level, int last,
+                                        struct LKS_FN(pair) a, struct LKS_FN(pair) b)
+{
+    struct LKS_FN(pair) r;
+#ifdef SUMS
+    r.one = a.one + b.one;
+    r.two = a.two + b.two;
+#else
+    F32 fb = last ? t->last_b[level] : 0.5f;
+    F32 fab = last ? t->last_ab[level] : t->mid * (F32)(1u << level);
+    V d = b.one - a.one;
+    r.one = fma(d, (V)(fb), a.one);
+    r.two = fma(d * d, (V)(fab), a.two + b.two);
+#endif
+    return r;
+}
+#ifdef SUMS
+#define RESULTS __global F32 *restrict dgamma, __global F32 *restrict dbeta
+#else
+#define RESULTS                                                                                    \
+    __global F32 *restrict mean, __global F32 *restrict variance, __global F32 *restrict invstd
+#endif
+#endif
+
+#ifdef TREE
+struct LKS_FN(counter) {
+    U32 count;
+    struct LKS_FN(pair) part[LKS_CHAN_LEVELS];
+};
+
+/* Leaf number t->count of `leaves`. */
+static void LKS_FN(push)(struct LKS_FN(counter) *t, const struct lks_chan_tree *c, U32 leaves,
+                         struct LKS_FN(pair) v)
+{
+    U32 level = 0u;
+    int last = t->count + 1u == leaves;
+    for (U32 bits = t->count; (bits & 1u) != 0u; bits >>= 1, level++)
+        v = LKS_FN(meet)(c, level, last, t->part[level], v);
+    t->part[level] = v;
+    t->count++;
+}
+
+static struct LKS_FN(pair) LKS_FN(root)(const struct LKS_FN(counter) *t,
+                                        const struct lks_chan_tree *c)
+{
+    struct LKS_FN(pair) v;
+    int have = 0;
+    U32 level = 0u;
+    v.one = v.two = (V)(0.0f);
+    for (U32 bits = t->count; bits != 0u; bits >>= 1, level++) {
+        if ((bits & 1u) == 0u)
+            continue;
+        v = have ? LKS_FN(meet)(c, level, 1, t->part[level], v) : t->part[level];
+        have = 1;
+    }
+    return v;
+}
+
+/* Work-item: a vector of channels. */
+__kernel void LKS_KERNEL(tree)(__global const F32 *restrict parts, RESULTS,
+                               struct batch_norm_dims d)
+{
+    struct lks_leaf f = lks_leaf_make(d.n, d.h, d.w, d.leaf);
+    struct LKS_FN(counter) sample, batch;
+    struct LKS_FN(pair) v;
+    U32 want = get_global_id(0) * VEC, at = want + VEC <= d.c ? want : d.c - VEC;
+    if (want >= d.c)
+        return;
+    batch.count = 0u;
+    for (U32 j = 0u; j < f.leaves; j += f.cut) {
+        sample.count = 0u;
+        for (U32 c = 0u; c < f.cut; c++) {
+            __global const F32 *p = parts + (U64)(j + c) * 2u * d.c + at;
+            v.one = LOAD(p);
+            v.two = LOAD(p + d.c);
+            LKS_FN(push)(&sample, &d.chan.sample, f.cut, v);
+        }
+        LKS_FN(push)(&batch, &d.chan.batch, f.leaves / f.cut,
+                     LKS_FN(root)(&sample, &d.chan.sample));
+    }
+    v = LKS_FN(root)(&batch, &d.chan.batch);
+    v.one = v.one + 0.0f;
+#ifdef SUMS
+    LKS_FN(store)(v.one, dgamma, want, at, d.c);
+    LKS_FN(store)(v.two + 0.0f, dbeta, want, at, d.c);
+#else
+    v.two = LKS_FN(div)(v.two, d.count);
+    LKS_FN(store)(v.one, mean, want, at, d.c);
+    LKS_FN(store)(v.two, variance, want, at, d.c);
+    LKS_FN(store)(LKS_FN(invstd)(v.two, d.eps), invstd, want, at, d.c);
+#endif
+}
+#endif
+
+#ifdef SPREAD
+/* Trees over `blocks` rows of m pairs, `step` pairs of kx lanes apart, side by side. */
+static void LKS_FN(level)(__local F32 *v, const struct lks_chan_tree *tree, U32 m, U32 blocks,
+                          U32 step, U32 kx)
+{
+    U32 l = get_local_id(0), size = get_local_size(0), level = 0u;
+    for (U32 s = 1u; s < m; s *= 2u, level++) {
+        U32 pairs = (m - s - 1u) / (2u * s) + 1u;
+        for (U32 t = l; t < blocks * pairs * kx; t += size) {
+            U32 c = t % kx, r = t / kx, i = r % pairs * 2u * s, b = r / pairs;
+            U32 at = (b * m + i) * step * 2u * kx + c, to = at + s * step * 2u * kx;
+            struct LKS_FN(pair) one, two;
+            one.one = v[at];
+            one.two = v[at + kx];
+            two.one = v[to];
+            two.two = v[to + kx];
+            one = LKS_FN(meet)(tree, level, i + 2u * s >= m, one, two);
+            v[at] = one.one;
+            v[at + kx] = one.two;
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+    }
+}
+
+/* A group for kx neighbours of c; v holds 2 kx floats a leaf. */
+__kernel void LKS_KERNEL(spread)(__global const F32 *restrict parts, RESULTS,
+                                 struct batch_norm_dims d, __local F32 *v, U32 kx)
+{
+    struct lks_leaf f = lks_leaf_make(d.n, d.h, d.w, d.leaf);
+    U32 l = get_local_id(0), size = get_local_size(0), c0 = get_group_id(0) * kx;
+    for (U32 t = l; t < f.leaves * 2u * kx; t += size) {
+        U32 j = t / kx, c = t % kx;
+        v[t] = c0 + c < d.c ? parts[(U64)j * d.c + c0 + c] : 0.0f;
+    }
+    barrier(CLK_LOCAL_MEM_FENCE);
+    LKS_FN(level)(v, &d.chan.sample, f.cut, f.leaves / f.cut, 1u, kx);
+    LKS_FN(level)(v, &d.chan.batch, f.leaves / f.cut, 1u, f.cut, kx);
+    for (U32 c = l; c < kx && c0 + c < d.c; c += size) {
+#ifdef SUMS
+        dgamma[c0 + c] = v[c] + 0.0f;
+        dbeta[c0 + c] = v[kx + c] + 0.0f;
+#else
+        F32 var = lks_div(v[kx + c], d.count);
+        mean[c0 + c] = v[c] + 0.0f;
+        variance[c0 + c] = var;
+        invstd[c0 + c] = lks_norm_invstd(var, d.eps);
+#endif
+    }
+}
+#endif
+
+#ifdef FACTOR
+__kernel void LKS_KERNEL(factor)(__global const F32 *restrict variance,
+                                 __global F32 *restrict invstd, struct batch_norm_dims d)
+{
+    U32 want = get_global_id(0) * VEC, at = want + VEC <= d.c ? want : d.c - VEC;
+    if (want < d.c)
+        LKS_FN(store)(LKS_FN(invstd)(LOAD(variance + at), d.eps), invstd, want, at, d.c);
+}
+#endif
+
+#ifdef APPLY
+/* Work-item (`span` vectors of c, `chunk` positions). */
+__kernel void LKS_KERNEL(apply)(__global const F32 *restrict x,
+#ifdef SUMS
+                                __global const F32 *restrict dy, __global const F32 *restrict mean,
+                                __global const F32 *restrict invstd,
+                                __global const F32 *restrict gamma,
+                                __global const F32 *restrict dgamma,
+                                __global const F32 *restrict dbeta,
+#else
+                                __global const F32 *restrict gamma,
+                                __global const F32 *restrict beta,
+                                __global const F32 *restrict mean,
+                                __global const F32 *restrict invstd,
+#endif
+                                __global F32 *restrict y, struct batch_norm_dims d, U32 span,
+                                U32 chunk)
+{
+    U32 v0 = get_global_id(0) * span * VEC, v1 = v0 + span * VEC < d.c ? v0 + span * VEC : d.c;
+    U64 positions = (U64)d.n * d.h * d.w, p = (U64)get_global_id(1) * chunk;
+    U64 end = p + chunk < positions ? p + chunk : positions;
+    for (; p < end; p++) {
+        for (U32 v = v0; v < v1; v += VEC) {
+            U32 c = v + VEC <= d.c ? v : d.c - VEC;
+            V xhat = (LOAD(x + p * d.c + c) - LOAD(mean + c)) * LOAD(invstd + c);
+#ifdef SUMS
+            V a = LOAD(dbeta + c) * d.inverse, b = LOAD(dgamma + c) * d.inverse;
+            V k = LOAD(gamma + c) * LOAD(invstd + c);
+            STORE(k * fma(-xhat, b, LOAD(dy + p * d.c + c) - a), y + p * d.c + c);
+#else
+            STORE(fma(xhat, LOAD(gamma + c), LOAD(beta + c)), y + p * d.c + c);
+#endif
+        }
+    }
+}
+#endif

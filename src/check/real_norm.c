@@ -1,0 +1,177 @@
+/*
+ * real_norm.c - normalisation in double precision: statistics in two passes, without any tree. The
+ * bounds follow each rounding of the contracts; what one step is off by goes into the next.
+ */
+#include <math.h>
+
+#include "check/real.h"
+#include "contract/leaf.h"
+#include "op/attr.h"
+
+#define U    LKSI_REAL_U
+#define TINY 0x1p-149
+
+/* A number and how far an fp32 computation of it may be off. */
+struct num {
+    double v, e;
+};
+
+static struct num exactly(double v)
+{
+    return (struct num){v, 0.0};
+}
+
+/* The sum or product of two numbers, rounded once. */
+static struct num plus(struct num a, struct num b)
+{
+    double v = a.v + b.v, e = a.e + b.e;
+    return (struct num){v, e + U * (fabs(v) + e) + TINY};
+}
+
+static struct num times(struct num a, struct num b)
+{
+    double v = a.v * b.v, e = fabs(a.v) * b.e + fabs(b.v) * a.e + a.e * b.e;
+    return (struct num){v, e + U * (fabs(v) + e) + TINY};
+}
+
+static struct num minus(struct num a)
+{
+    return (struct num){-a.v, a.e};
+}
+
+/* 1/sqrt(variance + eps); a variance of which nothing is known gives a factor of the same kind. */
+static struct num factor(struct num variance, double eps)
+{
+    struct num s = plus(variance, exactly(eps));
+    double v = 1.0 / sqrt(s.v), r = s.e / s.v;
+    if (!(r < 0.9))
+        return (struct num){v, INFINITY};
+    return (struct num){v, v * (1.0 / sqrt(1.0 - r) - 1.0) + 4.0 * U * v + TINY};
+}
+
+static void put(const struct lksi_real_io *io, int j, uint64_t e, struct num n)
+{
+    lksi_real_put(io, j, e, n.v, n.e);
+}
+
+/* xhat * gamma + beta. */
+static struct num affine(double x, struct num mean, struct num s, double gamma, double beta)
+{
+    struct num xhat = times(plus(exactly(x), minus(mean)), s);
+    return plus(times(xhat, exactly(gamma)), exactly(beta));
+}
+
+/* ---- over the batch ---- */
+
+struct image {
+    uint64_t positions, c;
+    double depth, levels; /* roundings of a leaf's sum, levels of the tree */
+};
+
+static struct image image_of(const struct lksi_call *call)
+{
+    const struct lksi_desc *x = &call->in[0];
+    bool image = x->rank == 4;
+    struct image m = {.c = (uint64_t)x->dim[x->rank - 1]};
+    uint32_t h = image ? (uint32_t)x->dim[1] : 1, w = image ? (uint32_t)x->dim[2] : 1;
+    struct lks_leaf f = lks_leaf_make((uint32_t)x->dim[0], h, w, call->leaf);
+    m.positions = (uint64_t)lksi_desc_count(x) / m.c;
+    m.depth = lksi_real_leaf_depth((uint32_t)x->dim[0], h, w, call->leaf);
+    m.levels = ceil(log2((double)f.leaves)) + 1.0;
+    return m;
+}
+
+/* Mean and variance of x[0], x[c], ...; see the error bound in contract/batch_norm.h. */
+static void statistics(const double *x, const struct image *m, struct num *mean,
+                       struct num *variance)
+{
+    double n = (double)m->positions, sum = 0.0, mag = 0.0, top = 0.0, m2 = 0.0, off;
+    double roundings = m->depth + 3.0 * m->levels + 2.0;
+    for (uint64_t p = 0; p < m->positions; p++) {
+        sum += x[p * m->c];
+        mag += fabs(x[p * m->c]);
+        top = fmax(top, fabs(x[p * m->c]));
+    }
+    *mean = (struct num){sum / n, lksi_real_gamma(roundings, mag / n)};
+    for (uint64_t p = 0; p < m->positions; p++)
+        m2 += (x[p * m->c] - mean->v) * (x[p * m->c] - mean->v);
+    top = lksi_real_gamma(roundings, top);
+    off = n * top * top * (1.0 + m->levels);
+    off += lksi_real_gamma(m->depth + 6.0 * m->levels + 4.0, m2 + off) +
+           2.0 * top * sqrt(m2 * n * m->levels);
+    *variance = times((struct num){m2, off}, exactly(1.0 / n));
+}
+
+void lksi_real_batch_norm(const struct lksi_real_io *io)
+{
+    const struct lksi_batch_norm_attr *a = io->call->attr;
+    struct image m = image_of(io->call);
+    for (uint64_t c = 0; c < m.c; c++) {
+        struct num mean, variance, s;
+        statistics(io->in[0] + c, &m, &mean, &variance);
+        s = factor(variance, (double)a->eps);
+        put(io, 1, c, mean);
+        put(io, 2, c, variance);
+        put(io, 3, c, s);
+        for (uint64_t p = 0; p < m.positions; p++)
+            put(io, 0, p * m.c + c,
+                affine(io->in[0][p * m.c + c], mean, s, io->in[1][c], io->in[2][c]));
+    }
+}
+
+void lksi_real_batch_norm_infer(const struct lksi_real_io *io)
+{
+    const struct lksi_batch_norm_attr *a = io->call->attr;
+    struct image m = image_of(io->call);
+    for (uint64_t e = 0; e < m.positions * m.c; e++) {
+        uint64_t c = e % m.c;
+        put(io, 0, e,
+            affine(io->in[0][e], exactly(io->in[3][c]),
+                   factor(exactly(io->in[4][c]), (double)a->eps), io->in[1][c], io->in[2][c]));
+    }
+}
+
+void lksi_real_batch_norm_grad(const struct lksi_real_io *io)
+{
+    struct image m = image_of(io->call);
+    for (uint64_t c = 0; c < m.c; c++) {
+        struct num mean = exactly(io->in[2][c]), s = exactly(io->in[3][c]);
+        struct num dg = {0}, db = {0}, a, b, k = times(exactly(io->in[4][c]), s);
+        double mag_g = 0.0, mag_b = 0.0;
+        for (uint64_t e = c; e < m.positions * m.c; e += m.c) {
+            double dy = io->in[1][e];
+            struct num xhat = times(plus(exactly(io->in[0][e]), minus(mean)), s);
+            dg.v += dy * xhat.v;
+            dg.e += fabs(dy) * xhat.e;
+            mag_g += fabs(dy) * (fabs(xhat.v) + xhat.e);
+            db.v += dy;
+            mag_b += fabs(dy);
+        }
+        dg.e += lksi_real_gamma(m.depth, mag_g);
+        db.e = lksi_real_gamma(m.depth, mag_b);
+        put(io, 1, c, dg);
+        put(io, 2, c, db);
+        a = times(db, times(exactly(1.0 / (double)m.positions), exactly(1.0)));
+        b = times(dg, times(exactly(1.0 / (double)m.positions), exactly(1.0)));
+        for (uint64_t e = c; e < m.positions * m.c; e += m.c) {
+            struct num xhat = times(plus(exactly(io->in[0][e]), minus(mean)), s);
+            struct num t = plus(exactly(io->in[1][e]), minus(a));
+            put(io, 0, e, times(k, plus(t, minus(times(xhat, b)))));
+        }
+    }
+}
+
+void lksi_real_batch_norm_running(const struct lksi_real_io *io)
+{
+    const struct lksi_batch_norm_attr *at = io->call->attr;
+    double n = (double)at->count, unbias = at->count > 1 ? n / (n - 1.0) : 1.0;
+    bool held = io->in[4][0] != 0.0;
+    for (uint64_t c = 0; c < (uint64_t)io->call->in[0].dim[0]; c++) {
+        for (int j = 0; j < 2; j++) {
+            struct num u = {j == 0 ? 1.0 : unbias, j == 0 ? 0.0 : U * unbias};
+            struct num old = exactly(io->in[2 + j][c]), now = times(exactly(io->in[j][c]), u);
+            struct num step = times(exactly((double)at->momentum), plus(now, minus(old)));
+            put(io, j, c, held ? old : plus(old, step));
+        }
+    }
+}

@@ -1,0 +1,27 @@
+/*
+ * batch_norm.h - what batch_norm.c, its C loops and its schedules share.
+ */
+#ifndef LKSI_OP_BATCH_NORM_H
+#define LKSI_OP_BATCH_NORM_H
+
+#include "contract/batch_norm.h"
+#include "op/op.h"
+
+static inline const struct batch_norm_dims *lksi_batch_norm_dims(const struct lksi_call *call)
+{
+    return (const struct batch_norm_dims *)(const void *)call->dims.bytes;
+}
+
+/* batch_norm_ref.c */
+U64 lksi_batch_norm_ref_parts(const struct lksi_call *call);
+void lksi_batch_norm_ref(const struct lksi_call *call, const void *const *in, void *const *out,
+                         U64 p0, U64 p1);
+void lksi_batch_norm_grad_ref(const struct lksi_call *call, const void *const *in, void *const *out,
+                              U64 p0, U64 p1);
+
+/* batch_norm_vec.c */
+extern const struct lksi_schedule lksi_batch_norm_schedules[];
+extern const struct lksi_schedule lksi_batch_norm_grad_schedules[];
+extern const struct lksi_schedule lksi_batch_norm_infer_schedules[];
+
+#endif
