@@ -1,83 +1,100 @@
 /*
- * dense_weight_gpu.cl - schedule `gpu` of dense_weight_grad: a work-item keeps 4 outputs x 4
- * inputs in registers, a leaf of samples at a time, and meets the leaves in a binary counter.
+ * dense_weight_gpu.cl - schedules `nv` and `gpu` of dense_weight_grad: a work-group computes 64
+ * outputs x 64 inputs over PIECE samples, a work-item 4 x 4 of them. Leaves of samples are chained
+ * and meet in a binary counter in registers. More samples than one group takes go to other groups,
+ * whose roots tree_gpu.cl adds. Samples beyond the batch count as +0.
  *
- * Macros: LEVELS of the counter, for up to 2^LEVELS leaves; VECTOR=1 if both sizes are multiples
- * of 4. Leaves that the batch lacks count as +0.
+ * Macros: LEVELS of the counter: a leaf is PIECE >> LEVELS samples, or, with LEVELS=0, `chunk`
+ * samples, a multiple of PIECE; VECTOR=1 if both sizes are multiples of 4.
  */
 #include "contract/num.h"
 
+#define PIECE  64u
+#define SIDE   64
 #define UNROLL _Pragma("unroll")
 
 #if VECTOR
-#define FOUR(p, at, size) (*(__global const float4 *)((p) + (at)))
+#define WIDTH 4
+#define FETCH(to, from, at, size)                                                                  \
+    *(__local float4 *)(to) =                                                                      \
+        (at) < (size) ? *(__global const float4 *)((from) + (at)) : (float4)(0.0f)
 #else
-static float4 LKS_FN(four)(__global const float *p, U32 at, U32 size)
-{
-    return (float4)(p[at], at + 1u < size ? p[at + 1u] : 0.0f, at + 2u < size ? p[at + 2u] : 0.0f,
-                    at + 3u < size ? p[at + 3u] : 0.0f);
-}
-#define FOUR(p, at, size) LKS_FN(four)(p, at, size)
+#define WIDTH 1
+#define FETCH(to, from, at, size) *(to) = (at) < (size) ? (from)[at] : 0.0f
 #endif
 
-__kernel __attribute__((reqd_work_group_size(32, 2, 1))) void
+/* Work-groups (inputs, outputs, chunk of samples); dw is [chunk][output][input]. */
+__kernel __attribute__((reqd_work_group_size(16, 16, 1))) void
 LKS_KERNEL(weight)(__global const float *restrict x, __global const float *restrict dy,
-                   __global float *restrict dw, U32 n, U32 inputs, U32 outputs, U32 join)
+                   __global float *restrict dw, U32 n, U32 inputs, U32 outputs, U32 chunk)
 {
-    const U32 i = 4u * (U32)get_global_id(0), o = 4u * (U32)get_global_id(1);
-    float4 kept[LEVELS][4], v[4];
-    if (i >= inputs || o >= outputs)
-        return;
-    for (U32 leaf = 0u; leaf < 1u << LEVELS; leaf++) {
-        const U32 from = min(leaf * join, n), to = min(from + join, n);
-        int open = 1;
-        UNROLL for (int q = 0; q < 4; q++)
-            v[q] = (float4)(0.0f);
-        if (from == n && (leaf & (leaf - 1u)) == 0u && leaf > 0u)
-            break; /* what is left would add +0 to a finished tree */
-        for (U32 s = from; s < to; s++) {
-            const float4 a = FOUR(x + (U64)s * inputs, i, inputs);
-            const float4 b = FOUR(dy + (U64)s * outputs, o, outputs);
-            v[0] = fma(a, (float4)(b.x), v[0]);
-            v[1] = fma(a, (float4)(b.y), v[1]);
-            v[2] = fma(a, (float4)(b.z), v[2]);
-            v[3] = fma(a, (float4)(b.w), v[3]);
-        }
-        UNROLL for (U32 level = 0u; level < LEVELS; level++)
-        {
-            if (open && (leaf >> level & 1u) == 0u) {
-                UNROLL for (int q = 0; q < 4; q++)
-                    kept[level][q] = v[q];
-                open = 0;
-            } else if (open) {
-                UNROLL for (int q = 0; q < 4; q++)
-                    v[q] = kept[level][q] + v[q];
-            }
-        }
-    }
-    /* The root of 2^l leaves stands at level l, or in v if the counter ran full. */
-    UNROLL for (U32 level = 0u; level < LEVELS; level++)
-    {
-        if ((U64)join << level >= n && (level == 0u || (U64)join << (level - 1u) < n)) {
-            UNROLL for (int q = 0; q < 4; q++)
-                v[q] = kept[level][q];
-        }
-    }
+    __local float tile_x[PIECE * SIDE] __attribute__((aligned(16)));
+    __local float tile_y[PIECE * SIDE] __attribute__((aligned(16)));
+    const U32 lx = get_local_id(0), ly = get_local_id(1), item = ly * 16u + lx;
+    const U32 i0 = (U32)get_group_id(0) * SIDE, o0 = (U32)get_group_id(1) * SIDE;
+    const U32 first = (U32)get_group_id(2) * chunk;
+#if LEVELS
+    float4 kept[LEVELS][4];
+#endif
+    float4 v[4];
     UNROLL for (int q = 0; q < 4; q++)
+        v[q] = (float4)(0.0f);
+    for (U32 piece = 0u; piece < chunk; piece += PIECE) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (U32 e = item * WIDTH; e < PIECE * SIDE; e += 256u * WIDTH) {
+            const U32 s = first + piece + e / SIDE, c = e % SIDE;
+            const U32 in = s < n ? inputs : 0u, out = s < n ? outputs : 0u;
+            FETCH(tile_x + e, x + (U64)s * inputs, i0 + c, in);
+            FETCH(tile_y + e, dy + (U64)s * outputs, o0 + c, out);
+        }
+        barrier(CLK_LOCAL_MEM_FENCE);
+        for (U32 leaf = 0u; leaf < 1u << LEVELS; leaf++) {
+#if LEVELS
+            UNROLL for (int q = 0; q < 4; q++)
+                v[q] = (float4)(0.0f);
+#endif
+            UNROLL for (U32 t = 0u; t < (PIECE >> LEVELS); t++)
+            {
+                const U32 s = leaf * (PIECE >> LEVELS) + t;
+                const float4 a = *(__local const float4 *)(tile_x + s * SIDE + 4u * lx);
+                const float4 b = *(__local const float4 *)(tile_y + s * SIDE + 4u * ly);
+                v[0] = fma(a, (float4)(b.x), v[0]);
+                v[1] = fma(a, (float4)(b.y), v[1]);
+                v[2] = fma(a, (float4)(b.z), v[2]);
+                v[3] = fma(a, (float4)(b.w), v[3]);
+            }
+#if LEVELS
+            int open = 1;
+            UNROLL for (U32 level = 0u; level < LEVELS; level++)
+            {
+                if (open && (leaf >> level & 1u) == 0u) {
+                    UNROLL for (int q = 0; q < 4; q++)
+                        kept[level][q] = v[q];
+                    open = 0;
+                } else if (open) {
+                    UNROLL for (int q = 0; q < 4; q++)
+                        v[q] = kept[level][q] + v[q];
+                }
+            }
+#endif
+        }
+    }
+    UNROLL for (U32 q = 0u; q < 4u; q++)
     {
-        __global float *to = dw + (U64)(o + q) * inputs + i;
+        const U32 o = o0 + 4u * ly + q, i = i0 + 4u * lx;
+        __global float *to = dw + ((U64)get_group_id(2) * outputs + o) * inputs + i;
         const float4 f = v[q] + (float4)(0.0f);
-        if (o + q >= outputs)
-            continue;
 #if VECTOR
-        *(__global float4 *)to = f;
+        if (o < outputs && i < inputs)
+            *(__global float4 *)to = f;
 #else
-        to[0] = f.x;
-        if (i + 1u < inputs)
+        if (o < outputs && i < inputs)
+            to[0] = f.x;
+        if (o < outputs && i + 1u < inputs)
             to[1] = f.y;
-        if (i + 2u < inputs)
+        if (o < outputs && i + 2u < inputs)
             to[2] = f.z;
-        if (i + 3u < inputs)
+        if (o < outputs && i + 3u < inputs)
             to[3] = f.w;
 #endif
     }

@@ -3,11 +3,13 @@
  * dense_data_grad: implicit matrix products, rows are positions of the result, columns its
  * channels, and the chain runs over (r, s, channels of the source).
  *
- * Macros: tile and PTX as product_tile.h has them; GRAD=1 for data gradients; A_WIDTH=4 if the
+ * Macros: tile and PTX as product_core.h has them; GRAD=1 for data gradients; A_WIDTH=4 if the
  * channels of a group of the source are a multiple of 4, then a tap's channels are filled up to
  * `cp`, a multiple of BK, by zeros on both sides; A_WIDTH=1 takes any number, and the chain is
- * gathered element by element. DIRECT=1: the weights are read as they are (GRAD, one tap), else
- * product_pack_gpu.cl has put them into [group][chain][np]. BIAS, MASK, RELU: what follows.
+ * gathered element by element. The weights are read as they stand in memory by DIRECT=1 (GRAD, in
+ * whose rows the columns are neighbours; with A_WIDTH=1 one tap only) and TURNED=1 (forward, where
+ * the chain's elements are); else product_pack_gpu.cl has put them into [group][chain][np].
+ * WIDE=1: results are stored in fours. BIAS, MASK, RELU: what follows the sum.
  *
  * Data gradients with a stride: work-groups with another third index compute the rows and columns
  * of the result that have another remainder modulo the stride, and walk their own taps only.
@@ -25,7 +27,9 @@
     kc += BK;                                                                                      \
     if (kc >= (int)shape.x)                                                                        \
         NEXT_TAP
-#define CHAIN ((r * (int)taps.y + s) * (int)shape.x + kc)
+#define TAP     (r * (int)taps.y + s)
+#define ANY_TAP (r < (int)taps.x)
+#define CHAIN   (TAP * (int)shape.x + kc)
 #else
 #define NA      (BM * BK / NT)
 #define A_COLS  BK
@@ -37,23 +41,46 @@
 #define ADVANCE                                                                                    \
     kc += BK;                                                                                      \
     SET_ELEMENT
-#define CHAIN kc
+#define TAP     0
+#define ANY_TAP 1
+#define CHAIN   kc
 #endif
 #define A_STEP(i)
 
+#if TURNED
+#define B_WIDTH   A_WIDTH
+#define B_COLS    (BK / B_WIDTH)
+#define B_ROWS    (NT / B_COLS) /* columns of the product */
+#define NB        (BN / B_ROWS)
+#define B_TO(i)   ((b_row + (i) * B_ROWS) * (BK + 4) + b_col * B_WIDTH)
+#define B_COLUMN(i) (column + b_row + (i) * B_ROWS)
+#if A_WIDTH == 4
+#define B_FROM(i)                                                                                  \
+    (weights + ((U64)(U32)(B_COLUMN(i) * (int)(taps.x * taps.y) + TAP) * src_c.y + kc + b_col * 4))
+#define B_LIVE(i) (r < (int)taps.x && kc + b_col * 4 < (int)src_c.y && B_COLUMN(i) < (int)dst_c.y)
+#else
+#define B_FROM(i) (weights + (B_COLUMN(i) * chain + kc + b_col))
+#define B_LIVE(i) (kc + b_col < chain && B_COLUMN(i) < (int)dst_c.y)
+#endif
+#else
 #define B_WIDTH 4
-#define NB      (BK * BN / 4 / NT)
-#define B_ROWS  (NT / (BN / 4))
+#define B_COLS  (BN / 4)
+#define B_ROWS  (NT / B_COLS)
+#define NB      (BK / B_ROWS)
 #define B_TO(i) ((b_row + (i) * B_ROWS) * BN + b_col * 4)
+#define B_ROW(i) (kc + b_row + (i) * B_ROWS)
 #if DIRECT
-#define B_FROM(i) (weights + ((U64)(kc + b_row + (i) * B_ROWS) * dst_c.y + column + b_col * 4))
-#define B_LIVE(i) (kc + b_row + (i) * B_ROWS < (int)src_c.y && column + b_col * 4 < (int)dst_c.y)
+#define B_FROM(i)                                                                                  \
+    (weights + ((U64)(U32)(B_ROW(i) * (int)(taps.x * taps.y) + TAP) * dst_c.y + column + b_col * 4))
+#define B_LIVE(i)                                                                                  \
+    (ANY_TAP && B_ROW(i) < (int)src_c.y && column + b_col * 4 < (int)dst_c.y)
 #else
 #define B_FROM(i) (weights + ((U64)(CHAIN + b_row + (i) * B_ROWS) * shape.y + column + b_col * 4))
 #define B_LIVE(i) (CHAIN < chain)
 #endif
+#endif
 #define B_STEP(i)
-#include "op/product_tile.h"
+#include "op/product_core.h"
 
 /* Does tap (r, s) meet this work-group's positions, and where from a position's base. */
 #if GRAD
@@ -123,11 +150,11 @@ LKS_KERNEL(product)(__global const float *restrict source, __global const float 
     if (row0 >= positions)
         return;
     source += group * src_c.y;
-#if DIRECT
-    weights += (U64)group * src_c.y * dst_c.y;
+#if DIRECT || TURNED
+    weights += (U64)group * src_c.y * dst_c.y * (taps.x * taps.y);
 #endif
     const int a_row = item / A_COLS, a_col = item % A_COLS;
-    const int b_row = item / (BN / 4), b_col = item % (BN / 4);
+    const int b_row = item / B_COLS, b_col = item % B_COLS;
     int kc = 0, shift = 0;
 #if GRAD
 #define BASE_H(y) ((int)((y) + (phase_h + pad.x) / stride.x))
@@ -161,7 +188,7 @@ LKS_KERNEL(product)(__global const float *restrict source, __global const float 
     tiles = chain / BK;
 #endif
     NEXT_TAP
-#if !DIRECT
+#if !DIRECT && !TURNED
     weights += (U64)group * (U32)chain * shape.y;
 #endif
 #else
@@ -177,7 +204,7 @@ LKS_KERNEL(product)(__global const float *restrict source, __global const float 
     }
     barrier(CLK_LOCAL_MEM_FENCE);
     SET_ELEMENT
-#if !DIRECT
+#if !DIRECT && !TURNED
     weights += (U64)group * (U32)tiles * BK * shape.y;
 #endif
 #endif

@@ -3,12 +3,13 @@
  * channels, columns the elements (r, s, c) of their weights, and the chain runs over the positions
  * of one leaf. Each leaf goes into a workspace [leaf][k][r][s][c]; `tree` adds them.
  *
- * Macros: tile and PTX as product_tile.h has them; A_WIDTH=4 if the output channels of a group are
+ * Macros: tile and PTX as product_core.h has them; A_WIDTH=4 if the output channels of a group are
  * a multiple of 4, B_WIDTH=4 if the input channels of a group are, else 1.
  */
 #include "contract/conv.h"
 
 #define KMAJOR 1
+#define TURNED 0
 #define A_COLS (BM / A_WIDTH)
 #define A_ROWS (NT / A_COLS)
 #define NA     (BK / A_ROWS)
@@ -38,7 +39,7 @@
         n++;                                                                                       \
     }
 #define ADVANCE place += BK;
-#include "op/product_tile.h"
+#include "op/product_core.h"
 
 /*
  * channels: input, output; of: the same of a group. leaf: samples joined, leaves of a cut sample;

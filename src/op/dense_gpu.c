@@ -1,7 +1,7 @@
 /*
  * dense_gpu.c - schedules `nv` and `gpu` of the dense layer: convolutions with one tap over one
  * pixel (product_gpu.h), and a kernel of its own for the weight gradient, whose chains are short
- * (a leaf of samples) and whose tree fits into registers.
+ * (a leaf of samples).
  */
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 #include "op/dense.h"
 #include "op/product_gpu.h"
 
-#define TREE_LEVELS_MAX 8
+#define PIECE 64u /* samples in local memory */
 
 static struct lks_conv_dims as_conv(const struct lksi_call *call)
 {
@@ -69,70 +69,85 @@ SCHEDULE(dense_data_grad_gpu, true, false)
 
 /* ---- weight gradient ---- */
 
-static U32 levels_for(U32 leaves)
+/* Samples that a work-group takes: whole leaves, at least PIECE. */
+static U32 chunk_of(U32 join)
 {
-    U32 n = 0;
-    while (1u << n < leaves)
-        n++;
-    return n;
+    return join > PIECE ? join : PIECE;
 }
 
-static const char *weight_declines(const struct lksi_call *call, const struct lksi_limits *dev)
+static const char *weight_declines(const struct lksi_call *call, const struct lksi_limits *dev,
+                                   bool nv)
 {
     const struct dense_dims *d = lksi_dense_dims(call);
-    struct lks_leaf f = lks_leaf_make(d->n, 1, 1, d->leaf);
-    const char *reason = lksi_product_device(dev, false);
+    U32 chunks = lksi_up(d->n, chunk_of(lks_leaf_make(d->n, 1, 1, d->leaf).join));
+    const char *reason = lksi_product_device(dev, nv);
+    U64 bytes = (U64)d->i * d->o * 4;
+    if (reason == NULL && (dev->max_group < 256 || dev->local_memory < 32 * 1024))
+        reason = "work-groups are too small";
     if (reason == NULL && dev->type == LKSI_DEV_CPU && d->i < 16)
         reason = "`plain` is faster there";
-    if (reason == NULL && levels_for(f.leaves) > TREE_LEVELS_MAX)
-        reason = "too many leaves for a tree in registers";
+    if (reason == NULL && ((U64)d->n * d->i > 0x7fffffffu || (U64)d->n * d->o > 0x7fffffffu ||
+                           bytes / 4 > 0x7fffffffu))
+        reason = "a tensor is too large for 31 bits";
+    if (reason == NULL && chunks > 1 && (chunks > 16384 || chunks * bytes > dev->max_alloc))
+        reason = "the partial sums take too much memory";
     return reason;
 }
 
-static void weight_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
-                          struct lksi_recipe *r)
+static void weight_recipe(const struct lksi_call *call, struct lksi_recipe *r)
 {
     const struct dense_dims *d = lksi_dense_dims(call);
-    struct lks_leaf f = lks_leaf_make(d->n, 1, 1, d->leaf);
+    U32 join = lks_leaf_make(d->n, 1, 1, d->leaf).join, chunk = chunk_of(join), levels = 0;
+    U32 chunks = lksi_up(d->n, chunk);
     struct lksi_launch *l = &r->launch[r->n_launch++];
-    const struct lksi_arg arg[] = {LKSI_IN(0),     LKSI_IN(1),     LKSI_OUT(0),     LKSI_U32(d->n),
-                                   LKSI_U32(d->i), LKSI_U32(d->o), LKSI_U32(f.join)};
-    (void)dev;
+    const struct lksi_arg arg[] = {
+        LKSI_IN(0),     LKSI_IN(1),     chunks > 1 ? LKSI_WORK(0) : LKSI_OUT(0),
+        LKSI_U32(d->n), LKSI_U32(d->i), LKSI_U32(d->o),
+        LKSI_U32(chunk)};
+    while (join << levels < PIECE)
+        levels++;
     l->source = "op/dense_weight_gpu.cl";
     l->kernel = "weight";
-    /* A short last batch keeps the kernel: few leaves share one, many another. */
-    snprintf(l->defines, sizeof l->defines, "LEVELS=%d VECTOR=%d",
-             levels_for(f.leaves) <= 3 ? 3 : TREE_LEVELS_MAX, d->i % 4 == 0 && d->o % 4 == 0);
+    snprintf(l->defines, sizeof l->defines, "LEVELS=%u VECTOR=%d", levels,
+             d->i % 4 == 0 && d->o % 4 == 0);
     for (size_t i = 0; i < LKSI_COUNT(arg); i++)
         l->arg[l->n_arg++] = arg[i];
-    l->dims = 2;
-    l->local[0] = 32;
-    l->local[1] = 2;
-    l->global[0] = (size_t)lksi_up(lksi_up(d->i, 4), 32) * 32;
-    l->global[1] = (size_t)lksi_up(lksi_up(d->o, 4), 2) * 2;
+    l->dims = 3;
+    l->local[0] = l->local[1] = 16;
+    l->local[2] = 1;
+    l->global[0] = (size_t)lksi_up(d->i, 64) * 16;
+    l->global[1] = (size_t)lksi_up(d->o, 64) * 16;
+    l->global[2] = chunks;
+    if (chunks > 1) {
+        const struct lks_leaf f = {.cut = 1, .leaves = chunks};
+        r->n_work = 1;
+        r->work_bytes[0] = (U64)chunks * d->i * d->o * 4;
+        lksi_tree_launch(r, &f, d->i * d->o);
+    }
 }
 
 const char *lksi_dense_weight_grad_nv_declines(const struct lksi_call *call,
                                                const struct lksi_limits *dev)
 {
-    const char *reason = lksi_product_device(dev, true);
-    return reason != NULL ? reason : weight_declines(call, dev);
+    return weight_declines(call, dev, true);
 }
 
 void lksi_dense_weight_grad_nv_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                                       struct lksi_recipe *r)
 {
-    weight_recipe(call, dev, r);
+    (void)dev;
+    weight_recipe(call, r);
 }
 
 const char *lksi_dense_weight_grad_gpu_declines(const struct lksi_call *call,
                                                 const struct lksi_limits *dev)
 {
-    return weight_declines(call, dev);
+    return weight_declines(call, dev, false);
 }
 
 void lksi_dense_weight_grad_gpu_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                                        struct lksi_recipe *r)
 {
-    weight_recipe(call, dev, r);
+    (void)dev;
+    weight_recipe(call, r);
 }

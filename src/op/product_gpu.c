@@ -6,49 +6,13 @@
 #include <string.h>
 
 #include "op/product_gpu.h"
+#include "op/product_tile.h"
 
 #define NVIDIA        0x10deu
 #define ELEMENTS      0x7fffffffull /* kernels count elements of one tensor in 31 bits */
 #define PART_BYTES    (1ull << 31)
 #define TREE_EACH_MAX 2048u
 #define TREE_Y_MAX    16u
-
-/* Rows, columns of a work-group and of a work-item, k's of a tile, buffers. */
-struct tile {
-    U32 bm, bn, tm, tn, bk, s;
-};
-
-/* Best first; all have 64 work-items. */
-static const struct tile large[] = {
-    {64, 64, 8, 8, 16, 2}, {64, 32, 8, 4, 16, 2}, {32, 64, 4, 8, 16, 2},
-    {32, 32, 4, 4, 16, 2}, {16, 32, 2, 4, 32, 4},
-};
-static const struct tile portable[] = {
-    {64, 64, 8, 8, 16, 2},
-    {64, 32, 8, 4, 16, 2},
-    {32, 32, 4, 4, 16, 2},
-    {16, 32, 2, 4, 16, 2},
-};
-
-/* The first tile that is not mostly beyond the columns and gives every compute unit enough work;
- * else the smallest. */
-static struct tile choose(U64 rows, U32 columns, U64 copies, U32 rows_min,
-                          const struct lksi_limits *dev, bool nv)
-{
-    const struct tile *t = nv ? large : portable;
-    size_t n = nv ? LKSI_COUNT(large) : LKSI_COUNT(portable), i = 0;
-    U64 wanted = 2u * (U64)(dev->compute_units > 0 ? dev->compute_units : 1);
-    if (dev->type == LKSI_DEV_CPU)
-        i = rows_min > 2 ? n - 2 : n - 1;
-    for (; i + 1 < n; i++) {
-        U64 tiles = (rows + t[i].bm - 1) / t[i].bm * lksi_up(columns, t[i].bn) * copies;
-        if (i + 2 == n && rows_min > t[n - 1].tm)
-            break;
-        if (tiles >= wanted && (columns > t[i].bn / 2 || t[i].bn == 32))
-            break;
-    }
-    return t[i];
-}
 
 static void add(struct lksi_launch *l, struct lksi_arg a)
 {
@@ -72,12 +36,12 @@ static void set_size(struct lksi_launch *l, size_t lx, size_t ly, U64 gx, U64 gy
     l->global[2] = (size_t)gz;
 }
 
-static void set_tile(struct lksi_launch *l, struct tile t, const struct lksi_limits *dev, bool nv)
+static void set_tile(struct lksi_launch *l, struct lksi_tile t, const struct lksi_limits *dev,
+                     bool nv)
 {
     snprintf(l->defines, sizeof l->defines, "PTX=%d COMPACT=%d BM=%u BN=%u TM=%u TN=%u BK=%u S=%u",
              nv, dev->type == LKSI_DEV_CPU, t.bm, t.bn, t.tm, t.tn, t.bk, t.s);
-    l->options =
-        nv ? "-cl-nv-opt-level=1" : NULL; /* keeps the order of fmas, hence operand reuse */
+    l->options = nv && t.level == 1 ? "-cl-nv-opt-level=1" : NULL;
 }
 
 static void define(struct lksi_launch *l, const char *name, unsigned value)
@@ -119,8 +83,8 @@ struct view {
     U32 phases; /* remainders modulo the stride, data gradient only */
     U64 rows;   /* positions of the largest phase */
     U32 chain, cp, np;
-    bool vector, direct;
-    struct tile t;
+    bool vector, direct, turned;
+    struct lksi_tile t;
 };
 
 static struct view view_of(const struct lks_conv_dims *d, bool grad, const struct lksi_limits *dev,
@@ -140,11 +104,13 @@ static struct view view_of(const struct lks_conv_dims *d, bool grad, const struc
     } else {
         v.rows = (U64)d->n * d->oh * d->ow;
     }
-    v.t = choose(v.rows, v.dst_c, (U64)v.phases * d->groups, 1, dev, nv);
+    v.t = lksi_tile_choose(grad ? LKSI_PRODUCT_DATA : LKSI_PRODUCT_FORWARD, v.rows, v.dst_c,
+                           (U64)v.phases * d->groups, lksi_up(taps, v.phases), v.src_c, dev, nv);
     v.vector = v.src_c % 4 == 0;
     v.cp = v.vector ? lksi_up(v.src_c, v.t.bk) * v.t.bk : v.src_c;
     v.chain = lksi_up(taps * v.cp, v.t.bk) * v.t.bk;
-    v.direct = grad && taps == 1 && v.dst_c % 4 == 0;
+    v.direct = grad && v.dst_c % 4 == 0 && (v.vector || taps == 1);
+    v.turned = !grad && v.t.turned;
     v.np = lksi_up(v.dst_c, v.t.bn) * v.t.bn;
     return v;
 }
@@ -168,7 +134,7 @@ void lksi_product_recipe(const struct lks_conv_dims *d, bool grad, const struct 
 {
     struct view v = view_of(d, grad, dev, nv);
     struct lksi_launch *l;
-    if (!v.direct) {
+    if (!v.direct && !v.turned) {
         l = &r->launch[r->n_launch++];
         l->source = "op/product_pack_gpu.cl";
         l->kernel = "pack";
@@ -192,12 +158,13 @@ void lksi_product_recipe(const struct lks_conv_dims *d, bool grad, const struct 
     define(l, "GRAD", grad);
     define(l, "A_WIDTH", v.vector ? 4 : 1);
     define(l, "DIRECT", v.direct);
-    define(l, "WIDE", v.dst_c % 4 == 0);
+    define(l, "TURNED", v.turned);
+    define(l, "WIDE", v.dst_c % 4 == 0 && !v.turned);
     define(l, "BIAS", !grad && d->extra);
     define(l, "MASK", grad && d->extra);
     define(l, "RELU", !grad && d->relu);
     add(l, LKSI_IN(0));
-    add(l, v.direct ? LKSI_IN(1) : LKSI_WORK(0));
+    add(l, v.direct || v.turned ? LKSI_IN(1) : LKSI_WORK(0));
     add(l, LKSI_IN(d->extra ? 2 : 0));
     add(l, LKSI_OUT(0));
     add_pair(l, d->n, d->groups);
@@ -210,7 +177,7 @@ void lksi_product_recipe(const struct lks_conv_dims *d, bool grad, const struct 
     add_pair(l, d->pad_h, d->pad_w);
     add_pair(l, d->dil_h, d->dil_w);
     add_pair(l, v.cp, v.np);
-    set_size(l, 64, 1, lksi_up(v.dst_c, v.t.bn), (v.rows + v.t.bm - 1) / v.t.bm,
+    set_size(l, lksi_tile_items(v.t), 1, lksi_up(v.dst_c, v.t.bn), (v.rows + v.t.bm - 1) / v.t.bm,
              (U64)v.phases * d->groups);
 }
 
@@ -244,7 +211,7 @@ const char *lksi_leaves_declines(const struct lks_conv_dims *d, const struct lks
     return reason;
 }
 
-static void add_tree(struct lksi_recipe *r, const struct lks_leaf *f, U32 elements)
+void lksi_tree_launch(struct lksi_recipe *r, const struct lks_leaf *f, U32 elements)
 {
     struct lksi_launch *l = &r->launch[r->n_launch++];
     U32 room = power_of_two(f->cut), places = power_of_two(f->leaves / f->cut) * room;
@@ -272,7 +239,8 @@ void lksi_leaves_recipe(const struct lks_conv_dims *d, const struct lksi_limits 
 {
     const struct lks_leaf *f = &d->leaf;
     U32 c = d->c / d->groups, k = d->k / d->groups, wide = d->r * d->s * c;
-    struct tile t = choose(k, wide, (U64)f->leaves * d->groups, 4, dev, nv);
+    struct lksi_tile t = lksi_tile_choose(LKSI_PRODUCT_WEIGHT, k, wide, (U64)f->leaves * d->groups,
+                                          1, f->join * f->step * d->ow, dev, nv);
     struct lksi_launch *l = &r->launch[r->n_launch++];
     r->n_work = 1;
     r->work_bytes[0] = (U64)f->leaves * d->k * wide * 4;
@@ -295,6 +263,7 @@ void lksi_leaves_recipe(const struct lks_conv_dims *d, const struct lksi_limits 
     add_pair(l, d->dil_h, d->dil_w);
     add_pair(l, f->join, f->cut);
     add_pair(l, f->step, f->leaves);
-    set_size(l, 64, 1, lksi_up(wide, t.bn), lksi_up(k, t.bm), (U64)f->leaves * d->groups);
-    add_tree(r, f, d->k * wide);
+    set_size(l, lksi_tile_items(t), 1, lksi_up(wide, t.bn), lksi_up(k, t.bm),
+             (U64)f->leaves * d->groups);
+    lksi_tree_launch(r, f, d->k * wide);
 }

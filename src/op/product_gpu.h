@@ -25,6 +25,10 @@ const char *lksi_leaves_declines(const struct lks_conv_dims *d, const struct lks
 void lksi_leaves_recipe(const struct lks_conv_dims *d, const struct lksi_limits *dev, bool nv,
                         struct lksi_recipe *r);
 
+/* Adds the launch of the tree over f->leaves sums of `elements` each, f->cut a sample, from
+ * workspace 0 into output 0. */
+void lksi_tree_launch(struct lksi_recipe *r, const struct lks_leaf *f, U32 elements);
+
 static inline U32 lksi_up(U32 a, U32 b)
 {
     return (a + b - 1) / b;

@@ -89,6 +89,31 @@ fail:
     return st;
 }
 
+/*
+ * The region as an OpenCL object. It lives as long as its buffer: NVIDIA's driver 580 crashes when
+ * overlapping sub-buffers of different sizes are released in another order than the reverse of
+ * their creation.
+ */
+static lks_status region_of(struct lksi_buf *b, uint64_t offset, uint64_t bytes, cl_mem *mem)
+{
+    cl_buffer_region place = {(size_t)offset, (size_t)bytes};
+    cl_int e;
+    for (size_t i = 0; i < b->n_region; i++)
+        if (b->region[i].offset == offset && b->region[i].bytes == bytes) {
+            *mem = b->region[i].mem;
+            return LKS_OK;
+        }
+    if (!lksi_grow(&b->region, &b->region_capacity, b->n_region + 1, sizeof *b->region))
+        return LKS_E_MEMORY;
+    *mem = clCreateSubBuffer(b->mem, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION, &place, &e);
+    if (e != CL_SUCCESS)
+        return lksi_cl_fail(e, "clCreateSubBuffer", "a part of %llu bytes at %llu on %s",
+                            (unsigned long long)bytes, (unsigned long long)offset,
+                            b->dev->limits.name);
+    b->region[b->n_region++] = (struct lksi_region){offset, bytes, *mem};
+    return LKS_OK;
+}
+
 lks_status lksi_buf_part(struct lksi_buf **buf, struct lksi_buf *parent, uint64_t offset,
                          uint64_t bytes)
 {
@@ -111,15 +136,10 @@ lks_status lksi_buf_part(struct lksi_buf **buf, struct lksi_buf *parent, uint64_
     if (dev->id == NULL) {
         b->host = parent->host + offset;
     } else {
-        cl_buffer_region region = {(size_t)offset, (size_t)bytes};
-        cl_int e;
-        b->mem = clCreateSubBuffer(parent->mem, CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
-                                   &region, &e);
-        if (e != CL_SUCCESS) {
+        lks_status st = region_of(parent, offset, bytes, &b->mem);
+        if (st != LKS_OK) {
             free(b);
-            return lksi_cl_fail(e, "clCreateSubBuffer", "a part of %llu bytes at %llu on %s",
-                                (unsigned long long)bytes, (unsigned long long)offset,
-                                dev->limits.name);
+            return st;
         }
     }
     *buf = b;
@@ -131,7 +151,10 @@ void lksi_buf_destroy(struct lksi_buf **buf)
     struct lksi_buf *b = *buf;
     if (b == NULL)
         return;
-    if (b->mem != NULL)
+    for (size_t i = b->n_region; i > 0; i--)
+        clReleaseMemObject(b->region[i - 1].mem);
+    free(b->region);
+    if (b->mem != NULL && !b->is_part)
         clReleaseMemObject(b->mem);
     else if (!b->is_part)
         free(b->host);

@@ -56,12 +56,20 @@ struct lksi_dev {
     cl_event last_upload; /* latest upload that compute does not yet wait for */
 };
 
+/* A region of a buffer as an OpenCL object, which all parts of that region share. */
+struct lksi_region {
+    uint64_t offset, bytes;
+    cl_mem mem;
+};
+
 struct lksi_buf {
     struct lksi_dev *dev;
     cl_mem mem;
     char *host; /* `ref` */
     uint64_t bytes;
-    bool is_part;
+    bool is_part; /* then `mem` belongs to the parent */
+    struct lksi_region *region;
+    size_t n_region, region_capacity;
 };
 
 /* ---- marks (queue.c) ---- */

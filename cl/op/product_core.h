@@ -1,10 +1,11 @@
 /*
- * product_tile.h - the core of the GPU schedules of matrix products and convolutions: a work-group
+ * product_core.h - the core of the GPU schedules of matrix products and convolutions: a work-group
  * computes BM rows x BN columns, each a chain over k upward, from tiles of BK k's in local memory;
  * a work-item keeps TM x TN of them in registers.
  *
  * The file that includes it defines KMAJOR (A stands as [k][row] in local memory, else [row][k]),
- * and how its work-items fetch a tile of A (and of B, which stands as [k][column], alike):
+ * TURNED (B stands as [column][k], else [k][column]), and how its work-items fetch a tile of A (and
+ * of B alike):
  *   NA, A_WIDTH   copies a work-item, floats each (1 or 4)
  *   A_TO(i)       where copy i goes, in floats from the start of A
  *   A_FROM(i)     the address it comes from; A_LIVE(i): 0 if zeros take its place
@@ -21,10 +22,9 @@
  */
 #define NT       ((BM / TM) * (BN / TN)) /* work-items of a group */
 #define SUB_N    (BN / (8 * TN))         /* blocks of 4 x 8 work-items side by side */
-#define AJ       (TN / 4)
 #define A_STRIDE (KMAJOR ? BM : BK + 4)
 #define A_FLOATS (KMAJOR ? BM * BK : BM * (BK + 4))
-#define B_FLOATS (BN * BK)
+#define B_FLOATS (TURNED ? BN * (BK + 4) : BN * BK)
 #define BUFFER   (4u * (A_FLOATS + B_FLOATS)) /* bytes */
 #if COMPACT /* quick to build, slow to run */
 #define UNROLL _Pragma("nounroll")
@@ -33,12 +33,14 @@
 #endif
 #define PICK(v, q) ((q) == 0 ? (v).x : (q) == 1 ? (v).y : (q) == 2 ? (v).z : (v).w)
 
-/* Rows of a work-item are 4 apart; [k][row] is read in fours, so there they are four neighbours,
- * 16 apart. Columns are four neighbours, 32 apart. */
+/* Rows of a work-item are 4 apart, columns 8; what stands as [k][] is read in fours, so there they
+ * are four neighbours, then 16 (columns: 32) further. */
 #define ROW(i)                                                                                     \
     (KMAJOR ? sub_m * (4 * TM) + (i) / 4 * 16 + lane_m * 4 + (i) % 4                               \
             : sub_m * (4 * TM) + (i) * 4 + lane_m)
-#define COLUMN(j) (sub_n * (8 * TN) + (j) / 4 * 32 + lane_n * 4 + (j) % 4)
+#define COLUMN(j)                                                                                  \
+    (TURNED ? sub_n * (8 * TN) + (j) * 8 + lane_n                                                  \
+            : sub_n * (8 * TN) + (j) / 4 * 32 + lane_n * 4 + (j) % 4)
 
 #if PTX
 #define TILE_BASE ((U32)(size_t)tile)
@@ -124,7 +126,7 @@
 /* ---- one step: the fmas of one k, and the loads for the next ---- */
 
 #if KMAJOR
-#define A_REGISTERS 2 * (TM / 4)
+#define A_REGISTERS (2 * (TM / 4))
 #define A_OF(k, i)  PICK(a[((k) & 1) * (TM / 4) + (i) / 4], (i) & 3)
 #define LOAD_A_EARLY(k)                                                                            \
     UNROLL for (int i_ = 0; i_ < TM / 4; i_++)                                                     \
@@ -140,10 +142,24 @@
         LOAD4(a[i], read_a + 4u * (U32)((i) * 4 * A_STRIDE + (k) % BK));
 #define FIRST_A ((sub_m * (4 * TM) + lane_m) * A_STRIDE)
 #endif
+#if TURNED
+#define B_REGISTERS (2 * TN)
 #define LOAD_B(k)                                                                                  \
-    UNROLL for (int j_ = 0; j_ < AJ; j_++)                                                         \
-        LOAD4(b[((k) & 1) * AJ + j_], read_b + 4u * (U32)(((k) % BK) * BN + j_ * 32));
-#define B_OF(k, j) PICK(b[((k) & 1) * AJ + (j) / 4], (j) & 3)
+    if (((k) & 3) == 0) {                                                                          \
+        UNROLL for (int j_ = 0; j_ < TN; j_++)                                                     \
+            LOAD4(b[((k) >> 2 & 1) * TN + j_],                                                     \
+                  read_b + 4u * (U32)(j_ * 8 * (BK + 4) + (k) % BK));                              \
+    }
+#define B_OF(k, j) PICK(b[((k) >> 2 & 1) * TN + (j)], (k) & 3)
+#define FIRST_B    (A_FLOATS + COLUMN(0) * (BK + 4))
+#else
+#define B_REGISTERS (2 * (TN / 4))
+#define LOAD_B(k)                                                                                  \
+    UNROLL for (int j_ = 0; j_ < TN / 4; j_++)                                                     \
+        LOAD4(b[((k) & 1) * (TN / 4) + j_], read_b + 4u * (U32)(((k) % BK) * BN + j_ * 32));
+#define B_OF(k, j) PICK(b[((k) & 1) * (TN / 4) + (j) / 4], (j) & 3)
+#define FIRST_B    (A_FLOATS + COLUMN(0))
+#endif
 
 #define STEP(k)                                                                                    \
     LOAD_B((k) + 1)                                                                                \
@@ -182,7 +198,7 @@
     const int sub_m = sub / SUB_N, sub_n = sub % SUB_N;                                            \
     U32 fill = TILE_BASE;                                                                          \
     float acc[TM][TN];                                                                             \
-    float4 a[A_REGISTERS], b[2 * AJ];                                                              \
+    float4 a[A_REGISTERS], b[B_REGISTERS];                                                         \
     HOLD_VARIABLES                                                                                 \
     UNROLL for (int i = 0; i < TM; i++)                                                            \
     {                                                                                              \
@@ -194,7 +210,7 @@
 #define TILE_RUN(tiles)                                                                            \
     {                                                                                              \
         const U32 base_a = TILE_BASE + 4u * (U32)FIRST_A;                                          \
-        const U32 base_b = TILE_BASE + 4u * (U32)(A_FLOATS + COLUMN(0));                           \
+        const U32 base_b = TILE_BASE + 4u * (U32)FIRST_B;                                          \
         U32 read_a = base_a, read_b = base_b, read = 0u;                                           \
         UNROLL for (int s_ = 0; s_ < S - 1; s_++)                                                  \
         {                                                                                          \
