@@ -1,5 +1,9 @@
 /*
  * compare.h - two trainings side by side, compared bit for bit after every operator.
+ *
+ *     bool same;
+ *     struct lks_difference d;
+ *     lks_compare(a, b, lks_compare_params(.train = data, .steps = 100), &same, &d);
  */
 #ifndef LOCKSTEP_COMPARE_H
 #define LOCKSTEP_COMPARE_H
@@ -35,13 +39,21 @@ struct lks_compare_params {
     bool (*on_step)(void *user, uint64_t step, uint64_t tensors, uint64_t bytes);
     void *user;
 };
+#ifndef __cplusplus
 #define lks_compare_params(...) (&(struct lks_compare_params){__VA_ARGS__})
+#endif
+/* The defaults written out: one step; `train` is still to be set. Thread-safe. */
+LKS_API struct lks_compare_params lks_compare_params_default(void);
 
 /*
  * Trains both from where they stand and compares every tensor of every step: activations,
- * gradients, parameters after the update. They must be at the same step of equal graphs, data,
- * seeds and sizes. NaN equals NaN. *same is the answer; if false *first is filled and both stand
- * within that step (destroy them). LKS_E_CANCELLED if on_step said so. Blocks.
+ * gradients, parameters after the update. They must be at the same step of equal graphs, seeds and
+ * sizes, and are usually on two devices. NaN equals NaN. *same is the answer; if false *first is
+ * filled and both stand within that step (destroy them).
+ *
+ * LKS_E_ARGUMENT if the trainers do not belong together, LKS_E_CANCELLED if on_step said so,
+ * LKS_E_INPUT, LKS_E_MEMORY, LKS_E_DEVICE. Both trainers stay the caller's; after a failure destroy
+ * them. Blocks. Uses both trainers and their devices on the calling thread.
  */
 LKS_API lks_status lks_compare(lks_trainer *a, lks_trainer *b,
                                const struct lks_compare_params *params, bool *same,

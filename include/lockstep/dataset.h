@@ -1,5 +1,12 @@
 /*
  * dataset.h - samples with labels: from files, from memory, or from a callback.
+ *
+ *     lks_dataset *d;
+ *     lks_dataset_create(&d, lks_dataset_params(.count = 1000, .h = 28, .w = 28, .pixels = pixels,
+ *                                               .labels = labels, .normalize = {0.13, 0.31}));
+ *
+ * A data set does not change: several trainers in several threads may read one at the same time,
+ * except one with a `fill` callback, which belongs to one thread at a time.
  */
 #ifndef LOCKSTEP_DATASET_H
 #define LOCKSTEP_DATASET_H
@@ -22,13 +29,18 @@ struct lks_normalize {
 
 /*
  * Reads a pair of IDX files (the format of MNIST; gzip or plain): images u8 [n][h][w] or
- * [n][h][w][c] and labels u8 [n]. LKS_E_IO if a file cannot be read, LKS_E_INPUT if it is damaged
- * or lies (the text names file and offset). `normalize` may be NULL (mean 0, std 1).
+ * [n][h][w][c] and labels u8 [n], wholly into memory. `normalize` may be NULL (mean 0, std 1). The
+ * caller destroys *dataset. LKS_E_IO if a file cannot be read, LKS_E_INPUT if it is damaged or lies
+ * (the text names file and offset), LKS_E_MEMORY. Blocks. Thread-safe.
  */
 LKS_API lks_status lks_dataset_open_idx(lks_dataset **dataset, const char *images,
                                         const char *labels, const struct lks_normalize *normalize);
 
-/* Writes sample `index` (h*w*c floats) and its label; any result but LKS_OK stops the training. */
+/*
+ * Writes sample `index` (h*w*c floats) and its label; any result but LKS_OK stops the training with
+ * it. Called from a thread of the library, one call at a time; the order of the calls is not
+ * promised, so the same index must give the same sample.
+ */
 typedef lks_status (*lks_fill_fn)(void *user, size_t index, float *x, int32_t *label);
 
 struct lks_dataset_params {
@@ -42,19 +54,34 @@ struct lks_dataset_params {
     const int32_t *labels; /* [count], copied; NULL with `fill` */
     struct lks_normalize normalize; /* of pixels */
 };
+#ifndef __cplusplus
 #define lks_dataset_params(...) (&(struct lks_dataset_params){__VA_ARGS__})
+#endif
+/* h, w and c are 1, all else is zero. Thread-safe. */
+LKS_API struct lks_dataset_params lks_dataset_params_default(void);
 
-/* A data set from memory or a callback. Memory behind pixels and floats stays the caller's and
- * must stay unchanged until lks_dataset_destroy. */
+/*
+ * A data set from memory or a callback. Memory behind pixels and floats stays the caller's and must
+ * stay unchanged until lks_dataset_destroy; labels are copied. Floats are taken as they are: a
+ * normalisation given with them, or with `fill`, is refused. LKS_E_ARGUMENT, LKS_E_INPUT for a label
+ * that is no class, LKS_E_MEMORY. Blocks while the content is hashed. Thread-safe.
+ */
 LKS_API lks_status lks_dataset_create(lks_dataset **dataset,
                                       const struct lks_dataset_params *params);
+/* Destroys it, after every trainer's last use, and sets *dataset to NULL; NULL and a pointer to NULL
+ * are allowed. */
 LKS_API void lks_dataset_destroy(lks_dataset **dataset);
 
+/* These need a data set (not NULL), cannot fail, do not block and are thread-safe. */
+
+/* Samples. */
 LKS_API size_t lks_dataset_count(const lks_dataset *dataset);
+/* Classes: labels are 0 to classes - 1. */
 LKS_API uint32_t lks_dataset_classes(const lks_dataset *dataset);
 /* Height, width and channels of a sample. */
 LKS_API void lks_dataset_shape(const lks_dataset *dataset, uint32_t hwc[3]);
-/* sha256 of the samples and labels in lower-case hex; "" with a callback. */
+/* sha256 of the samples and labels in lower-case hex; "" with a callback. Valid until the data set
+ * is destroyed. */
 LKS_API const char *lks_dataset_sha256(const lks_dataset *dataset);
 
 #ifdef __cplusplus

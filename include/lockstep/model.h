@@ -40,7 +40,10 @@ LKS_API lks_status lks_model_open(lks_model **model, const char *path);
 /* Destroys the model and sets *model to NULL; NULL and a pointer to NULL are allowed. */
 LKS_API void lks_model_destroy(lks_model **model);
 
-/* All of these are valid until the model is destroyed. */
+/* These need a model (not NULL), cannot fail and do not block; what they return belongs to the model
+ * and is valid until it is destroyed. Thread-safe. */
+
+/* The `name` of the file, "" or what stands in for it never being NULL. */
 LKS_API const char *lks_model_name(const lks_model *model);
 /*
  * sha256, in lower-case hex, of what the network is: input shape, normalisation, layers, names,

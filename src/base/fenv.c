@@ -36,16 +36,28 @@ static void control_set(unsigned long long v)
 #endif
 }
 
-void lksi_fenv_enter(struct lksi_fenv *f)
+static void set_rule_1(void)
 {
-    f->control = control_get();
-    feholdexcept(&f->saved);
     fesetround(FE_TONEAREST);
 #if defined(__SSE2__)
     control_set(0x1f80); /* all traps masked, to nearest, no FTZ, no DAZ, no flags */
 #elif defined(__aarch64__)
     control_set(0); /* the same; clears FZ, FZ16, AH, FIZ and NEP too */
 #endif
+}
+
+void lksi_fenv_enter(struct lksi_fenv *f)
+{
+    f->control = control_get();
+    feholdexcept(&f->saved);
+    set_rule_1();
+}
+
+void lksi_fenv_renew(void)
+{
+    fenv_t unused;
+    feholdexcept(&unused);
+    set_rule_1();
 }
 
 void lksi_fenv_leave(const struct lksi_fenv *f)

@@ -18,6 +18,8 @@ struct lksi_fenv {
 
 /* Saves the calling thread's state in `f`; then round to nearest, subnormals kept, no traps. */
 void lksi_fenv_enter(struct lksi_fenv *f);
+/* The same state without saving, after a callback of the caller that may have changed it. */
+void lksi_fenv_renew(void);
 /* Restores exactly what lksi_fenv_enter found, its exception flags included. */
 void lksi_fenv_leave(const struct lksi_fenv *f);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fenv.h"
 #include "data/dataset.h"
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
@@ -199,6 +200,7 @@ static lks_status call_fill(const struct lksi_dataset *ds, size_t index, float *
 {
     int32_t got = -1;
     lks_status st = ds->fill(ds->user, index, x, &got);
+    lksi_fenv_renew(); /* the callback may have changed it */
     if (st != LKS_OK)
         return lksi_fail(st, "the data callback failed with %s at sample %zu", lks_status_name(st),
                          index);

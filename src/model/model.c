@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fenv.h"
 #include "base/file.h"
 #include "model/model.h"
 
@@ -246,15 +247,13 @@ fail:
     return st;
 }
 
-lks_status lks_model_open(lks_model **model, const char *path)
+static lks_status open_model(lks_model **model, const char *path)
 {
     static const char *const keys[] = {"name", "data", "layers", "loss", "init", "train"};
     const struct lksi_node *root;
     struct lksi_yaml *doc = NULL;
     lks_model *m = NULL;
     lks_status st;
-    if (model == NULL || path == NULL)
-        return lksi_fail(LKS_E_ARGUMENT, "lks_model_open: `model` or `path` is NULL");
     LKSI_TRY(lksi_yaml_load(path, &doc));
     m = lksi_alloc(1, sizeof *m);
     if (m == NULL) {
@@ -274,6 +273,18 @@ lks_status lks_model_open(lks_model **model, const char *path)
 fail:
     lksi_yaml_destroy(&doc);
     lks_model_destroy(&m);
+    return st;
+}
+
+lks_status lks_model_open(lks_model **model, const char *path)
+{
+    struct lksi_fenv env;
+    lks_status st;
+    if (model == NULL || path == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_model_open: `model` or `path` is NULL");
+    lksi_fenv_enter(&env);
+    st = open_model(model, path);
+    lksi_fenv_leave(&env);
     return st;
 }
 

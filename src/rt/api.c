@@ -111,9 +111,12 @@ lks_status lks_device_open(lks_device **device, const struct lks_device_params *
 
 void lks_device_close(lks_device **device)
 {
+    struct lksi_fenv env;
     if (device == NULL || *device == NULL)
         return;
+    lksi_fenv_enter(&env);
     lksi_dev_close(&(*device)->dev);
+    lksi_fenv_leave(&env);
     free(*device);
     *device = NULL;
 }

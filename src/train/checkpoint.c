@@ -51,8 +51,8 @@ static void fill_meta(struct meta *m, const struct lks_trainer *t, const lks_dat
     const struct lks_sgd *s = &t->params.sgd;
     memset(m, 0, sizeof *m);
     add_text(m, "graph", t->graph_sha256);
-    add_text(m, "data", train->data->sha256);
-    add_number(m, "samples", train->data->count);
+    add_text(m, "data", train != NULL ? train->data->sha256 : "none");
+    add_number(m, "samples", train != NULL ? train->data->count : 0);
     add_number(m, "seed", t->params.seed);
     add_number(m, "batch", t->params.batch);
     add_number(m, "leaf", t->params.leaf);
@@ -71,13 +71,11 @@ static void fill_meta(struct meta *m, const struct lks_trainer *t, const lks_dat
     add_double(m, "epoch_samples", t->epoch_samples);
 }
 
-lks_status lks_trainer_save_checkpoint(lks_trainer *t, const lks_dataset *train, const char *path)
+static lks_status save(struct lks_trainer *t, const lks_dataset *train, const char *path)
 {
     struct lksi_tensors s = {0};
     struct meta m;
     lks_status st;
-    if (t == NULL || train == NULL || path == NULL)
-        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_save_checkpoint: an argument is NULL");
     fill_meta(&m, t, train);
     st = lksi_tensors_read(&s, t, "params", "");
     if (st == LKS_OK)
@@ -85,6 +83,18 @@ lks_status lks_trainer_save_checkpoint(lks_trainer *t, const lks_dataset *train,
     if (st == LKS_OK)
         st = lksi_safetensors_write(path, s.tensor, s.count, m.item, m.n);
     lksi_tensors_free(&s);
+    return st;
+}
+
+lks_status lks_trainer_save_checkpoint(lks_trainer *t, const lks_dataset *train, const char *path)
+{
+    struct lksi_fenv env;
+    lks_status st;
+    if (t == NULL || path == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_save_checkpoint: an argument is NULL");
+    lksi_fenv_enter(&env);
+    st = save(t, train, path);
+    lksi_fenv_leave(&env);
     return st;
 }
 
@@ -138,7 +148,7 @@ static lks_status get_double(const struct lksi_safetensors *file, const char *pa
     return st;
 }
 
-static lks_status load(struct lks_trainer *t, const struct lksi_safetensors *file,
+static lks_status take(struct lks_trainer *t, const struct lksi_safetensors *file,
                        const char *path)
 {
     uint64_t step = 0;
@@ -160,19 +170,29 @@ fail:
     return st;
 }
 
-lks_status lks_trainer_load_checkpoint(lks_trainer *t, const lks_dataset *train, const char *path)
+static lks_status load(struct lks_trainer *t, const lks_dataset *train, const char *path)
 {
     struct lksi_safetensors *file = NULL;
     struct meta m;
     lks_status st;
-    if (t == NULL || train == NULL || path == NULL)
-        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_load_checkpoint: an argument is NULL");
     fill_meta(&m, t, train);
     st = lksi_safetensors_read(path, &file);
     if (st == LKS_OK)
         st = compare_meta(&m, file, path);
     if (st == LKS_OK)
-        st = load(t, file, path);
+        st = take(t, file, path);
     lksi_safetensors_destroy(&file);
+    return st;
+}
+
+lks_status lks_trainer_load_checkpoint(lks_trainer *t, const lks_dataset *train, const char *path)
+{
+    struct lksi_fenv env;
+    lks_status st;
+    if (t == NULL || path == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_load_checkpoint: an argument is NULL");
+    lksi_fenv_enter(&env);
+    st = load(t, train, path);
+    lksi_fenv_leave(&env);
     return st;
 }

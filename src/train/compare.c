@@ -165,7 +165,9 @@ static lks_status compare(lks_trainer *a, lks_trainer *b, const struct lks_compa
         if (st != LKS_OK || !r.same)
             break;
         a->step = b->step = r.step + 1;
-        if (p->on_step != NULL && !p->on_step(p->user, r.step, r.tensors, r.bytes))
+        bool go_on = p->on_step == NULL || p->on_step(p->user, r.step, r.tensors, r.bytes);
+        lksi_fenv_renew();
+        if (!go_on)
             st = lksi_fail(LKS_E_CANCELLED, "comparison stopped after step %llu",
                            (unsigned long long)r.step);
     }

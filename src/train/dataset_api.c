@@ -3,6 +3,7 @@
  */
 #include <stdlib.h>
 
+#include "base/fenv.h"
 #include "data/idx.h"
 #include "train/train.h"
 
@@ -30,18 +31,22 @@ lks_status lks_dataset_open_idx(lks_dataset **dataset, const char *images, const
                                 const struct lks_normalize *normalize)
 {
     double value[2];
+    struct lksi_fenv env;
     struct lksi_dataset *data;
     struct lksi_normalize n = normalize_of(normalize, value);
     lks_status st;
     if (dataset == NULL || images == NULL || labels == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "lks_dataset_open_idx: an argument is NULL");
+    lksi_fenv_enter(&env);
     st = lksi_idx_dataset(images, labels, 0, &n, &data);
+    lksi_fenv_leave(&env);
     return st == LKS_OK ? wrap(dataset, data) : st;
 }
 
 lks_status lks_dataset_create(lks_dataset **dataset, const struct lks_dataset_params *p)
 {
     double value[2];
+    struct lksi_fenv env;
     struct lksi_dataset *data;
     lks_status st;
     if (dataset == NULL || p == NULL)
@@ -61,7 +66,9 @@ lks_status lks_dataset_create(lks_dataset **dataset, const struct lks_dataset_pa
     /* Float samples are taken as they are: a normalisation given with them is refused below. */
     if (p->pixels != NULL || p->normalize.mean != 0 || p->normalize.std != 0)
         params.normalize = normalize_of(&p->normalize, value);
+    lksi_fenv_enter(&env);
     st = lksi_dataset_create(&data, &params);
+    lksi_fenv_leave(&env);
     return st == LKS_OK ? wrap(dataset, data) : st;
 }
 

@@ -69,6 +69,7 @@ lks_status lksi_feed_next(struct lks_trainer *t, struct lksi_feed **feed)
         f->mark = 0;
     }
     t->next_feed = (t->next_feed + 1) % LKSI_FEEDS;
+    t->phase = LKSI_PHASE_NONE;
     *feed = f;
     return LKS_OK;
 }
@@ -91,6 +92,7 @@ lks_status lksi_feed_run(struct lks_trainer *t, struct lksi_feed *f, struct lksi
 {
     lks_status st = LKS_OK;
     LKSI_TRY(lksi_feed_bind(t, f, p));
+    t->has_grads = t->has_grads || p->training;
     LKSI_TRY(lksi_plan_run(p->plan));
     LKSI_TRY(lksi_dev_mark(t->dev, &f->mark));
     LKSI_TRY(lksi_dev_flush(t->dev));

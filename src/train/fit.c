@@ -3,6 +3,7 @@
  * batches of many steps, so that the device never waits for it.
  */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -21,6 +22,39 @@ struct fit {
     struct lksi_prefetch *prefetch;
     double reported; /* time of the last report */
 };
+
+/* The caller's callbacks; each may change the floating-point state of this thread. */
+static lks_status tell_step(const struct fit *f, const struct lks_step_info *info)
+{
+    lks_status st = LKS_OK;
+    if (f->p->on_step != NULL)
+        st = f->p->on_step(f->p->user, info);
+    lksi_fenv_renew();
+    return st;
+}
+
+static lks_status tell_epoch(const struct fit *f, const struct lks_epoch_info *info)
+{
+    lks_status st = LKS_OK;
+    if (f->p->on_epoch != NULL)
+        st = f->p->on_epoch(f->p->user, info);
+    lksi_fenv_renew();
+    return st;
+}
+
+static lks_status tell_checkpoint(const struct fit *f)
+{
+    lks_status st = f->p->on_checkpoint(f->p->user, f->t);
+    lksi_fenv_renew();
+    return st;
+}
+
+static bool is_cancelled(const struct fit *f)
+{
+    bool yes = f->p->cancelled != NULL && f->p->cancelled(f->p->user);
+    lksi_fenv_renew();
+    return yes;
+}
 
 static double seconds(void)
 {
@@ -90,17 +124,6 @@ lks_status lksi_gather_step(struct lks_trainer *t, const lks_dataset *train, uin
     return st;
 }
 
-/* Lets the cache keep what was compiled late, once every plan made so far has run. */
-static lks_status settle(struct lks_trainer *t)
-{
-    for (; t->n_settled < t->n_plan; t->n_settled++) {
-        lks_status st = lksi_plan_settle(t->plan[t->n_settled].plan);
-        if (st != LKS_OK)
-            return st;
-    }
-    return LKS_OK;
-}
-
 /* Reads what the device recorded for the pending steps, and hands it on in order. */
 static lks_status report(struct fit *f)
 {
@@ -110,7 +133,7 @@ static lks_status report(struct fit *f)
     int32_t flag = 0;
     lks_status st = LKS_OK;
     f->reported = seconds();
-    LKSI_TRY(settle(t));
+    LKSI_TRY(lksi_step_plans_settle(t));
     if (t->n_pending == 0)
         return LKS_OK;
     LKSI_TRY(lksi_store_state(t->store, "ring", sizeof ring, &ring_buf));
@@ -132,8 +155,8 @@ static lks_status report(struct fit *f)
         t->epoch_loss += (double)info->loss * info->samples;
         t->epoch_hits += info->hits;
         t->epoch_samples += info->samples;
-        if (f->p->on_step != NULL)
-            LKSI_TRY(f->p->on_step(f->p->user, info));
+        if (st == LKS_OK) /* a callback's refusal ends the fit, not the accounts */
+            st = tell_step(f, info);
     }
 fail:
     return st;
@@ -175,8 +198,7 @@ static lks_status end_epoch(struct fit *f, const struct lksi_position *p)
     t->epoch_loss = t->epoch_hits = t->epoch_samples = 0;
     if (f->p->test != NULL)
         LKSI_TRY(lks_trainer_evaluate(t, f->p->test, &info.test_loss, &info.test_accuracy));
-    if (f->p->on_epoch != NULL)
-        LKSI_TRY(f->p->on_epoch(f->p->user, &info));
+    LKSI_TRY(tell_epoch(f, &info));
     f->reported = seconds();
 fail:
     return st;
@@ -206,7 +228,7 @@ static lks_status loop(struct fit *f)
     if (t->step < last)
         LKSI_TRY(begin_epoch(f, &p));
     while (t->step < last) {
-        if (f->p->cancelled != NULL && f->p->cancelled(f->p->user)) {
+        if (is_cancelled(f)) {
             LKSI_TRY(report(f));
             return lksi_fail(LKS_E_CANCELLED, "stopped after step %llu",
                              (unsigned long long)t->step);
@@ -217,7 +239,7 @@ static lks_status loop(struct fit *f)
         if (f->p->checkpoint_every > 0 && t->step % f->p->checkpoint_every == 0 &&
             f->p->on_checkpoint != NULL) {
             LKSI_TRY(report(f));
-            LKSI_TRY(f->p->on_checkpoint(f->p->user, t));
+            LKSI_TRY(tell_checkpoint(f));
         }
         LKSI_TRY(lksi_position_of(t, f->p->train, t->step, &p));
         if (p.first == 0 && t->step < last)
@@ -227,6 +249,21 @@ static lks_status loop(struct fit *f)
     LKSI_TRY(lksi_dev_wait(t->dev, 0));
 fail:
     return st;
+}
+
+/*
+ * After a failure (of a data callback, say) steps may be queued that nobody has looked at. They
+ * are reported now: the caller may go on in another way. A NaN among them is the earlier failure.
+ */
+static lks_status report_rest(struct fit *f, lks_status why)
+{
+    char text[1024];
+    lks_status st;
+    if (why == LKS_OK || f->t->n_pending == 0)
+        return why;
+    snprintf(text, sizeof text, "%s", lks_error_message());
+    st = report(f);
+    return st == LKS_E_NONFINITE ? st : lksi_fail(why, "%s", text);
 }
 
 static lks_status check_data(const struct lks_trainer *t, const lks_dataset *d, const char *what)
@@ -253,7 +290,7 @@ static lks_status fit(struct lks_trainer *t, const struct lks_fit_params *p)
     st = f.order != NULL ? lksi_prefetch_create(&f.prefetch, p->train->data, t->params.batch)
                          : LKS_E_MEMORY;
     if (st == LKS_OK)
-        st = loop(&f);
+        st = report_rest(&f, loop(&f));
     lksi_prefetch_destroy(&f.prefetch);
     free(f.order);
     return st;

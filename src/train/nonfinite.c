@@ -4,6 +4,7 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "train/train.h"
 
@@ -18,6 +19,8 @@ static int64_t first_bad(const float *x, int64_t n)
 
 static lks_status look(struct lksi_stage *stage, const char *name, uint64_t step)
 {
+    if (strcmp(stage->call.op->name, "record") == 0)
+        return LKS_OK; /* its ring also holds the losses of earlier steps */
     for (int j = 0; j < stage->call.n_out; j++) {
         const struct lksi_desc *d = &stage->call.out[j];
         int64_t n = lksi_desc_count(d), bad;
@@ -46,25 +49,20 @@ static lks_status look(struct lksi_stage *stage, const char *name, uint64_t step
     return LKS_OK;
 }
 
-static lks_status explain(struct lks_trainer *t, const lks_dataset *train, uint64_t step)
+static lks_status explain_feed(struct lks_trainer *t, struct lksi_feed *feed, uint32_t samples,
+                               uint64_t step)
 {
-    struct lksi_position p;
     struct lksi_step_plan *plan;
-    struct lksi_feed *feed;
-    int64_t bad;
+    int64_t n = (int64_t)(samples * t->sample), bad = first_bad(feed->x, n);
     lks_status st = LKS_OK;
-    LKSI_TRY(lksi_dev_wait(t->dev, 0));
-    LKSI_TRY(lksi_feed_next(t, &feed));
-    LKSI_TRY(lksi_gather_step(t, train, step, feed, &p));
-    bad = first_bad(feed->x, (int64_t)(p.samples * t->sample));
-    if (bad < (int64_t)(p.samples * t->sample))
+    if (bad < n)
         return lksi_fail(LKS_E_NONFINITE,
                          "step %llu: the data hold %g in sample %lld of the batch, at value %lld; "
                          "the parameters are as they were before this step",
                          (unsigned long long)step, (double)feed->x[bad],
                          (long long)(bad / (int64_t)t->sample),
                          (long long)(bad % (int64_t)t->sample));
-    LKSI_TRY(lksi_step_plan_get(t, p.samples, true, &plan));
+    LKSI_TRY(lksi_step_plan_get(t, samples, true, &plan));
     LKSI_TRY(lksi_feed_bind(t, feed, plan));
     for (size_t s = 0; s < lksi_plan_stages(plan->plan); s++) {
         LKSI_TRY(lksi_plan_run_stage(plan->plan, s));
@@ -78,6 +76,19 @@ fail:
     return st;
 }
 
+static lks_status explain(struct lks_trainer *t, const lks_dataset *train, uint64_t step)
+{
+    struct lksi_position p;
+    struct lksi_feed *feed;
+    lks_status st = LKS_OK;
+    LKSI_TRY(lksi_dev_wait(t->dev, 0));
+    LKSI_TRY(lksi_feed_next(t, &feed));
+    LKSI_TRY(lksi_gather_step(t, train, step, feed, &p));
+    return explain_feed(t, feed, p.samples, step);
+fail:
+    return st;
+}
+
 /* The flag falls, so that the trainer can go on with other data or another learning rate. */
 static lks_status clear_flag(struct lks_trainer *t)
 {
@@ -87,11 +98,22 @@ static lks_status clear_flag(struct lks_trainer *t)
     return st != LKS_OK ? st : lksi_buf_write(buf, 0, &zero, sizeof zero, true);
 }
 
-lks_status lksi_explain_nonfinite(struct lks_trainer *t, const lks_dataset *train, uint64_t step)
+/* Clears the flag and keeps the text that explains why it was raised. */
+static lks_status finish(struct lks_trainer *t, lks_status why)
 {
-    lks_status why = explain(t, train, step);
     char text[1024];
     snprintf(text, sizeof text, "%s", lks_error_message());
     clear_flag(t);
     return lksi_fail(why, "%s", text);
+}
+
+lks_status lksi_explain_nonfinite(struct lks_trainer *t, const lks_dataset *train, uint64_t step)
+{
+    return finish(t, explain(t, train, step));
+}
+
+lks_status lksi_explain_feed(struct lks_trainer *t, struct lksi_feed *feed, uint32_t samples,
+                             uint64_t step)
+{
+    return finish(t, explain_feed(t, feed, samples, step));
 }

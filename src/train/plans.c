@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/fenv.h"
 #include "train/train.h"
 
 /* The largest smaller batch whose step fits the device, or 0. */
@@ -32,6 +33,38 @@ static lks_status out_of_memory(struct lks_trainer *t, uint32_t batch, bool trai
     return lksi_fail(LKS_E_MEMORY, "%s; batch %u would fit", why, fits);
 }
 
+/* The borders of the passes; step_graph.c says why these operators mark them. */
+static void find_borders(struct lksi_step_plan *p)
+{
+    size_t n = lksi_plan_stages(p->plan);
+    p->forward = p->backward = n;
+    for (size_t s = 0; s < n; s++) {
+        const char *op = lksi_plan_stage(p->plan, s)->call.op->name;
+        if (strcmp(op, "record") == 0)
+            p->forward = s + 1;
+        if (strcmp(op, "guard") == 0)
+            p->backward = s;
+    }
+}
+
+/* The caller's progress callback may change the floating-point state. */
+static void on_build(void *user, size_t done, size_t total)
+{
+    struct lks_trainer *t = user;
+    t->params.on_build(t->params.user, done, total);
+    lksi_fenv_renew();
+}
+
+lks_status lksi_step_plans_settle(struct lks_trainer *t)
+{
+    for (; t->n_settled < t->n_plan; t->n_settled++) {
+        lks_status st = lksi_plan_settle(t->plan[t->n_settled].plan);
+        if (st != LKS_OK)
+            return st;
+    }
+    return LKS_OK;
+}
+
 lks_status lksi_step_plan_get(struct lks_trainer *t, uint32_t batch, bool training,
                               struct lksi_step_plan **plan)
 {
@@ -41,7 +74,7 @@ lks_status lksi_step_plan_get(struct lks_trainer *t, uint32_t batch, bool traini
         .store = t->store,
         .plain = t->params.plain,
         .no_admission = t->params.no_admission,
-        .progress = {t->params.on_build, t->params.user},
+        .progress = {t->params.on_build != NULL ? on_build : NULL, t},
     };
     lks_status st;
     for (size_t i = 0; i < t->n_plan; i++)
@@ -58,6 +91,7 @@ lks_status lksi_step_plan_get(struct lks_trainer *t, uint32_t batch, bool traini
         return out_of_memory(t, batch, training);
     if (st != LKS_OK)
         return st;
+    find_borders(&made);
     t->plan[t->n_plan] = made;
     *plan = &t->plan[t->n_plan++];
     return LKS_OK;

@@ -1,8 +1,9 @@
 /*
  * step_graph.c - the graph of one step: the model at a batch size, and behind it
- *   training:   gradients into one arena, `guard` (rule 12), `sgd` over the whole arena, running
- *               statistics, `record`;
- *   evaluation: `record`.
+ *   evaluation: `record`;
+ *   training:   `record`, gradients into one arena, `guard` (rule 12), `sgd` over the whole arena,
+ *               running statistics.
+ * So forward ends with `record`, backward ends before `guard`, and the update is the rest.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -117,13 +118,15 @@ lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t
     LKSI_TRY(add_input(g, "step", LKSI_I32, 2, &ids->step));
     if (!training)
         g->value[g->prob].keep = true;
+    for (size_t i = 0; training && i < t->n_keep; i++)
+        g->value[t->keep[i]].keep = true;
     LKSI_TRY(lksi_graph_fuse(g)); /* before gradients: they use what the fused operators keep */
+    LKSI_TRY(add_record(g, ids->step));
     if (training) {
         LKSI_TRY(add_state(g, "grads", LKSI_F32, t->arena, &grads));
         LKSI_TRY(add_gradients(g, t, grads));
         LKSI_TRY(add_update(g, params, grads, ids->hyper, ids->step, t->arena));
     }
-    LKSI_TRY(add_record(g, ids->step));
     LKSI_TRY(lksi_graph_fuse(g));
     LKSI_TRY(lksi_graph_prune(g));
     *graph = g;

@@ -37,7 +37,11 @@ struct lksi_step_plan {
     bool training;
     struct lksi_plan *plan;
     lksi_value x, label, hyper, step, prob;
+    size_t forward, backward; /* the stages before these end the forward and backward pass */
 };
+
+/* How far the step of an own loop has come. */
+enum lksi_phase { LKSI_PHASE_NONE, LKSI_PHASE_FORWARD, LKSI_PHASE_BACKWARD, LKSI_PHASE_UPDATE };
 
 struct lks_trainer {
     struct lks_trainer_params params; /* defaults filled in */
@@ -54,12 +58,22 @@ struct lks_trainer {
     size_t next_feed;
     size_t sample; /* floats a sample */
     int64_t classes;
+    lks_value *keep; /* copy of params.keep */
+    size_t n_keep;
 
     uint64_t step; /* done in the training */
     double epoch_loss, epoch_hits, epoch_samples; /* sums over the running epoch */
 
     struct lks_step_info pending[LKSI_RING]; /* queued, not yet reported */
     size_t n_pending;
+
+    /* The own loop: where it stands, on which plan (by index) and feed. Every other use of the
+     * device puts it back to LKSI_PHASE_NONE, since it may overwrite the activations. */
+    enum lksi_phase phase;
+    size_t own_plan;
+    struct lksi_feed *own_feed;
+    bool has_grads, has_lr;
+    double lr; /* of lks_trainer_set_lr */
 };
 
 /* Where a step stands in the training. */
@@ -91,10 +105,13 @@ lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t
 lks_status lksi_step_plan_get(struct lks_trainer *t, uint32_t batch, bool training,
                               struct lksi_step_plan **plan);
 
+/* Lets the binary cache keep what the plans so far compiled late; all of them must have run. */
+lks_status lksi_step_plans_settle(struct lks_trainer *t);
+
 /* feed.c */
 lks_status lksi_feeds_create(struct lks_trainer *t);
 void lksi_feeds_destroy(struct lks_trainer *t);
-/* The next free feed; waits until the device is done with it. */
+/* The next free feed; waits until the device is done with it. Ends the step of an own loop. */
 lks_status lksi_feed_next(struct lks_trainer *t, struct lksi_feed **feed);
 /* Uploads the feed's batch and lets the plan read it. */
 lks_status lksi_feed_bind(struct lks_trainer *t, struct lksi_feed *feed,
@@ -105,6 +122,9 @@ lks_status lksi_feed_run(struct lks_trainer *t, struct lksi_feed *feed,
 
 /* nonfinite.c: repeats a step operator by operator and returns LKS_E_NONFINITE with the place. */
 lks_status lksi_explain_nonfinite(struct lks_trainer *t, const lks_dataset *train, uint64_t step);
+/* The same for a step whose batch still stands in `feed`. */
+lks_status lksi_explain_feed(struct lks_trainer *t, struct lksi_feed *feed, uint32_t samples,
+                             uint64_t step);
 
 /* fit.c: gathers the batch of a step into a feed. */
 lks_status lksi_gather_step(struct lks_trainer *t, const lks_dataset *train, uint64_t step,

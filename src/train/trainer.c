@@ -71,6 +71,27 @@ static lks_status hash_graph(struct lks_trainer *t)
     return st;
 }
 
+static lks_status take_keep(struct lks_trainer *t)
+{
+    const struct lks_graph *g = t->model;
+    size_t n = t->params.n_keep;
+    if (n > 0 && t->params.keep == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "n_keep is %zu and keep is NULL", n);
+    for (size_t i = 0; i < n; i++) {
+        lks_value v = t->params.keep[i];
+        if (v < 0 || (size_t)v >= g->n_value || g->value[v].desc.dtype != LKSI_F32)
+            return lksi_fail(LKS_E_ARGUMENT, "keep[%zu]: %d is no float value of this graph", i,
+                             (int)v);
+    }
+    if (n > 0 && (t->keep = lksi_alloc(n, sizeof *t->keep)) == NULL)
+        return LKS_E_MEMORY;
+    if (n > 0)
+        memcpy(t->keep, t->params.keep, n * sizeof *t->keep);
+    t->n_keep = n;
+    t->params.keep = t->keep;
+    return LKS_OK;
+}
+
 static lks_status set_seed_gradient(struct lks_trainer *t)
 {
     static const float one = 1.0f;
@@ -97,6 +118,7 @@ static lks_status create(lks_trainer **trainer, const lks_graph *graph,
     t->dev = lksi_device_dev(params->device);
     LKSI_TRY(lksi_graph_at_batch(&t->model, graph, 1, t->params.leaf));
     LKSI_TRY(check_inputs(t));
+    LKSI_TRY(take_keep(t));
     LKSI_TRY(hash_graph(t));
     LKSI_TRY(lksi_params_lay_out(t));
     LKSI_TRY(lksi_store_create(&t->store, t->dev));
@@ -126,10 +148,12 @@ lks_status lks_trainer_create(lks_trainer **trainer, const lks_graph *graph,
 
 void lks_trainer_destroy(lks_trainer **trainer)
 {
+    struct lksi_fenv env;
     struct lks_trainer *t;
     if (trainer == NULL || *trainer == NULL)
         return;
     t = *trainer;
+    lksi_fenv_enter(&env);
     if (t->dev != NULL)
         lksi_dev_wait(t->dev, 0);
     for (size_t i = 0; i < t->n_plan; i++)
@@ -140,8 +164,10 @@ void lks_trainer_destroy(lks_trainer **trainer)
     lks_graph_destroy(&t->model);
     lksi_streams_free(&t->streams);
     free(t->offset);
+    free(t->keep);
     free(t);
     *trainer = NULL;
+    lksi_fenv_leave(&env);
 }
 
 lks_status lks_trainer_memory(const lks_trainer *t, struct lks_memory *memory)
@@ -239,14 +265,24 @@ lks_status lksi_param_write(struct lks_trainer *t, const char *arena, const char
 
 lks_status lks_trainer_get(lks_trainer *t, const char *name, float *data, size_t count)
 {
+    struct lksi_fenv env;
+    lks_status st;
     if (t == NULL || name == NULL || data == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_get: an argument is NULL");
-    return lksi_param_read(t, "params", name, data, count);
+    lksi_fenv_enter(&env);
+    st = lksi_param_read(t, "params", name, data, count);
+    lksi_fenv_leave(&env);
+    return st;
 }
 
 lks_status lks_trainer_set(lks_trainer *t, const char *name, const float *data, size_t count)
 {
+    struct lksi_fenv env;
+    lks_status st;
     if (t == NULL || name == NULL || data == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_set: an argument is NULL");
-    return lksi_param_write(t, "params", name, data, count);
+    lksi_fenv_enter(&env);
+    st = lksi_param_write(t, "params", name, data, count);
+    lksi_fenv_leave(&env);
+    return st;
 }

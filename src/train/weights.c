@@ -116,39 +116,22 @@ lks_status lksi_tensors_write(struct lks_trainer *t, const struct lksi_safetenso
     return LKS_OK;
 }
 
-lks_status lks_trainer_save_weights(lks_trainer *t, const char *path)
+/* Writes the file, or only tells its digest. */
+static lks_status write_or_hash(struct lks_trainer *t, const char *path, char *hex)
 {
     struct lksi_tensors s = {0};
-    lks_status st;
-    if (t == NULL || path == NULL)
-        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_save_weights: an argument is NULL");
-    st = lksi_tensors_read(&s, t, "params", "");
+    lks_status st = lksi_tensors_read(&s, t, "params", "");
     if (st == LKS_OK)
-        st = lksi_safetensors_write(path, s.tensor, s.count, NULL, 0);
+        st = path != NULL ? lksi_safetensors_write(path, s.tensor, s.count, NULL, 0)
+                          : lksi_safetensors_sha256(s.tensor, s.count, NULL, 0, hex);
     lksi_tensors_free(&s);
     return st;
 }
 
-lks_status lks_trainer_weights_sha256(lks_trainer *t, char *hex)
-{
-    struct lksi_tensors s = {0};
-    lks_status st;
-    if (t == NULL || hex == NULL)
-        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_weights_sha256: an argument is NULL");
-    st = lksi_tensors_read(&s, t, "params", "");
-    if (st == LKS_OK)
-        st = lksi_safetensors_sha256(s.tensor, s.count, NULL, 0, hex);
-    lksi_tensors_free(&s);
-    return st;
-}
-
-lks_status lks_trainer_load_weights(lks_trainer *t, const char *path)
+static lks_status load(struct lks_trainer *t, const char *path)
 {
     struct lksi_safetensors *file = NULL;
-    lks_status st;
-    if (t == NULL || path == NULL)
-        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_load_weights: an argument is NULL");
-    st = lksi_safetensors_read(path, &file);
+    lks_status st = lksi_safetensors_read(path, &file);
     if (st == LKS_OK)
         st = lksi_tensors_check(t, file, path, "params", "");
     if (st == LKS_OK && file->count != tensor_count(t, "params"))
@@ -159,5 +142,41 @@ lks_status lks_trainer_load_weights(lks_trainer *t, const char *path)
     if (st == LKS_OK)
         st = lksi_tensors_write(t, file, "params", "");
     lksi_safetensors_destroy(&file);
+    return st;
+}
+
+lks_status lks_trainer_save_weights(lks_trainer *t, const char *path)
+{
+    struct lksi_fenv env;
+    lks_status st;
+    if (t == NULL || path == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_save_weights: an argument is NULL");
+    lksi_fenv_enter(&env);
+    st = write_or_hash(t, path, NULL);
+    lksi_fenv_leave(&env);
+    return st;
+}
+
+lks_status lks_trainer_weights_sha256(lks_trainer *t, char *hex)
+{
+    struct lksi_fenv env;
+    lks_status st;
+    if (t == NULL || hex == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_weights_sha256: an argument is NULL");
+    lksi_fenv_enter(&env);
+    st = write_or_hash(t, NULL, hex);
+    lksi_fenv_leave(&env);
+    return st;
+}
+
+lks_status lks_trainer_load_weights(lks_trainer *t, const char *path)
+{
+    struct lksi_fenv env;
+    lks_status st;
+    if (t == NULL || path == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_load_weights: an argument is NULL");
+    lksi_fenv_enter(&env);
+    st = load(t, path);
+    lksi_fenv_leave(&env);
     return st;
 }

@@ -1,0 +1,55 @@
+/*
+ * defaults.c - the parameter structs with their defaults written out, for languages without
+ * designated initialisers.
+ */
+#include <lockstep/lockstep.h>
+
+struct lks_device_params lks_device_params_default(void)
+{
+    return (struct lks_device_params){0};
+}
+
+struct lks_dataset_params lks_dataset_params_default(void)
+{
+    return (struct lks_dataset_params){.h = 1, .w = 1, .c = 1};
+}
+
+struct lks_graph_params lks_graph_params_default(void)
+{
+    return (struct lks_graph_params){.init = LKS_INIT_GLOROT_UNIFORM};
+}
+
+struct lks_conv2d_params lks_conv2d_params_default(void)
+{
+    return (struct lks_conv2d_params){.stride = 1, .dilation = 1, .groups = 1};
+}
+
+struct lks_dense_params lks_dense_params_default(void)
+{
+    return (struct lks_dense_params){0};
+}
+
+struct lks_batch_norm_params lks_batch_norm_params_default(void)
+{
+    return (struct lks_batch_norm_params){.eps = 1e-5, .momentum = 0.1};
+}
+
+struct lks_pool_params lks_pool_params_default(void)
+{
+    return (struct lks_pool_params){0};
+}
+
+struct lks_trainer_params lks_trainer_params_default(void)
+{
+    return (struct lks_trainer_params){.batch = 64, .leaf = 8, .epochs = 1};
+}
+
+struct lks_fit_params lks_fit_params_default(void)
+{
+    return (struct lks_fit_params){0};
+}
+
+struct lks_compare_params lks_compare_params_default(void)
+{
+    return (struct lks_compare_params){.steps = 1};
+}
