@@ -43,7 +43,7 @@ LKS_API void lks_model_destroy(lks_model **model);
 /* These need a model (not NULL), cannot fail and do not block; what they return belongs to the model
  * and is valid until it is destroyed. Thread-safe. */
 
-/* The `name` of the file, "" or what stands in for it never being NULL. */
+/* The key `name` of the file. */
 LKS_API const char *lks_model_name(const lks_model *model);
 /*
  * sha256, in lower-case hex, of what the network is: input shape, normalisation, layers, names,
