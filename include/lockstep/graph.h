@@ -100,11 +100,12 @@ LKS_API lks_status lks_graph_dense(lks_graph *graph, lks_value x,
                                    const struct lks_dense_params *params, lks_value *y);
 
 /*
- * Adds a batch normalisation with NAME.weight [C] and NAME.bias [C]: y = (x - mean) / sqrt(variance + eps) * weight + bias for each channel of an image (or feature of
- * a vector), mean and biased variance taken over the whole batch and its positions. An evaluation uses running statistics instead: running = running + momentum * (batch
- * - running), the variance's being the unbiased one; they begin at 0 and 1 and are saved as
- * `<layer>.running_mean` and `<layer>.running_var`. A step stopped for a number that is not finite
- * leaves them as they were.
+ * Adds a batch normalisation with NAME.weight [C] and NAME.bias [C]:
+ * y = (x - mean) / sqrt(variance + eps) * weight + bias for each channel of an image (or feature of
+ * a vector), mean and biased variance taken over the whole batch and its positions. An evaluation
+ * uses running statistics instead: running = running + momentum * (batch - running), the variance's
+ * being the unbiased one; they begin at 0 and 1 and are saved as NAME.running_mean and
+ * NAME.running_var. A step stopped for a number that is not finite leaves them as they were.
  */
 struct lks_batch_norm_params {
     const char *name; /* NULL: batch_norm1, batch_norm2, ... */
