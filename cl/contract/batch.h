@@ -29,7 +29,7 @@ LKS_INLINE F32 lks_batch_leaf(LKS_GLOBAL LKS_CONST F32 *v, LKS_CONST struct lks_
     F32 acc = 0.0f;
     lks_leaf_range(f, j, &n0, &n1, &r0, &r1);
     for (n = n0; n < n1; n += 1u)
-        acc = acc + v[n];
+        acc = lks_chain(acc, v[n]);
     return acc;
 }
 

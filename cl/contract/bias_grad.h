@@ -30,7 +30,7 @@ LKS_INLINE F32 lks_bias_leaf(LKS_GLOBAL LKS_CONST F32 *dy, LKS_CONST struct bias
     for (n = n0; n < n1; n += 1u) {
         U64 p = ((U64)n * d->h + r0) * d->w, end = ((U64)n * d->h + r1) * d->w;
         for (; p < end; p += 1u)
-            acc = acc + dy[p * d->k + k];
+            acc = lks_chain(acc, dy[p * d->k + k]);
     }
     return acc;
 }

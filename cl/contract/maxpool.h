@@ -89,7 +89,7 @@ LKS_INLINE void maxpool_grad_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CO
             if (s > w + d->pl || ow * d->sw + s != w + d->pl || ow >= d->ow)
                 continue;
             if (lks_pool_winner(x, d, n, oh, ow, c, &best) == r * d->kw + s)
-                acc = acc + dy[(((U64)n * d->oh + oh) * d->ow + ow) * d->c + c];
+                acc = lks_chain(acc, dy[(((U64)n * d->oh + oh) * d->ow + ow) * d->c + c]);
         }
     }
     acc = acc + 0.0f;

@@ -99,6 +99,20 @@ LKS_INLINE F32 lks_fma(F32 a, F32 b, F32 c)
 #endif
 }
 
+/*
+ * acc + x, one link of a plain chain. The written fma has the same bits for every operand. It
+ * stands here because Intel's CPU compiler (2026.2) adds in another order where it vectorises
+ * `acc = acc + x[i]` inside another loop, and does not where the addition is an fma.
+ */
+LKS_INLINE F32 lks_chain(F32 acc, F32 x)
+{
+#ifdef __OPENCL_VERSION__
+    return fma(x, 1.0f, acc);
+#else
+    return acc + x;
+#endif
+}
+
 /* To the nearest integer, ties to even. */
 LKS_INLINE F32 lks_rint(F32 x)
 {

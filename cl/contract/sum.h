@@ -126,7 +126,7 @@ LKS_INLINE void lks_row_add(struct lks_row *r, F32 x)
     U32 j;
     lks_row_turn(r);
     j = r->fill % LKS_ROW_LANES;
-    r->lane[j] = r->lane[j] + x;
+    r->lane[j] = lks_chain(r->lane[j], x);
     r->fill += 1u;
 }
 
