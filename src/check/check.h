@@ -63,6 +63,7 @@ struct lksi_check_options {
     const struct lksi_op *const *ops;   /* ends with NULL; NULL: all operators of the library */
     const char *op, *schedule, *regime; /* only this one; NULL: all */
     int only_case;                      /* 1 + index; 0: all */
+    double max_flops;                   /* only cases of at most so many operations; 0: all */
     uint64_t seed;
     bool long_run;
 };

@@ -145,6 +145,11 @@ static lks_status add_trials(struct walk *w, int slot)
     return LKS_OK;
 }
 
+static bool too_big(const struct walk *w, const struct lksi_oracle *o)
+{
+    return w->options->max_flops > 0.0 && lksi_op_flops(&o->call) > w->options->max_flops;
+}
+
 /* Next cases of the operator; *more false when they are used up. */
 static lks_status gather(struct walk *w, int *index, bool *more)
 {
@@ -156,9 +161,12 @@ static lks_status gather(struct walk *w, int *index, bool *more)
         LKSI_TRY(lksi_oracle_open(&w->oracle[w->oracles], w->op, at, w->options->long_run, more));
         if (!*more)
             break;
-        LKSI_TRY(add_trials(w, w->oracles++));
         ++*index;
         *more = only == 0;
+        if (too_big(w, &w->oracle[w->oracles]))
+            lksi_oracle_close(&w->oracle[w->oracles]);
+        else
+            LKSI_TRY(add_trials(w, w->oracles++));
     }
 fail:
     return st;
@@ -262,7 +270,7 @@ fail:
 static void judge(struct walk *w, size_t r)
 {
     struct lksi_check_row *row = &w->row[r];
-    bool filtered = w->options->only_case > 0;
+    bool filtered = w->options->only_case > 0 || w->options->max_flops > 0.0;
     if (row->runs == 0 && row->failure.fault == LKSI_FAULT_NONE && !filtered) {
         if (row->declined == 0)
             fail_row(w, NULL, r, LKSI_FAULT_UNREACHED, "the operator has no test_case");

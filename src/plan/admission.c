@@ -142,6 +142,11 @@ static lks_status key_of(const struct lksi_stage *stage, struct lksi_program *pr
     lksi_str_add(&s, "admission 1 %s %s", stage->call.op->name, stage->schedule->name);
     for (int l = 0; l < stage->recipe.n_launch; l++) {
         const struct lksi_launch *launch = &stage->recipe.launch[l];
+        if (launch->host != NULL) /* a library chooses its kernels by the shapes */
+            for (int k = 0; k < stage->call.n_in; k++) {
+                char shape[96];
+                lksi_str_add(&s, " %s", lksi_desc_text(&stage->call.in[k], shape));
+            }
         lksi_str_add(&s, "\n%s %s [%s] %zu %zu %zu",
                      launch->host != NULL ? "host" : lksi_program_digest(program, stage->unit[l]),
                      launch->kernel != NULL ? launch->kernel : "", launch->defines,

@@ -4,6 +4,7 @@
  *
  *     contract check DEVICE | accuracy | gradient   [--op X] [--schedule S] [--case I] [--regime R]
  *                                                   [--seed N] [--long] [--soft-divsqrt]
+ *                                                   [--max-flops N]
  *
  * Device `cpu` skips where there is none. Program binaries are cached in a scratch folder.
  */
@@ -111,6 +112,8 @@ static bool parse(int argc, char **argv, struct lksi_check_options *o)
             o->schedule = value;
         else if (strcmp(argv[i], "--case") == 0)
             o->only_case = 1 + atoi(value);
+        else if (strcmp(argv[i], "--max-flops") == 0)
+            o->max_flops = atof(value);
         else if (strcmp(argv[i], "--regime") == 0)
             o->regime = value;
         else if (strcmp(argv[i], "--seed") == 0)
