@@ -90,10 +90,10 @@ static json_t *failure_json(const struct lksi_check_failure *f)
 {
     static const char *const faults[] = {"none",  "bits",   "unwritten", "runs",     "guard",
                                          "input", "status", "contract",  "unreached"};
-    json_t *j = json_pack("{s:s, s:i, s:s, s:I, s:o, s:o}", "fault", faults[f->fault], "case",
-                          f->case_index, "regime", lksi_regime_name(f->regime), "seed",
-                          (json_int_t)f->seed, "shapes", text_or_null(f->shapes), "text",
-                          text_or_null(f->text));
+    json_t *j =
+        json_pack("{s:s, s:i, s:s, s:I, s:o, s:o}", "fault", faults[f->fault], "case",
+                  f->case_index, "regime", lksi_regime_name(f->regime), "seed", (json_int_t)f->seed,
+                  "shapes", text_or_null(f->shapes), "text", text_or_null(f->text));
     if (j != NULL && f->located) {
         char got[16], want[16];
         snprintf(got, sizeof got, "0x%08x", f->diff.got);
@@ -102,9 +102,9 @@ static json_t *failure_json(const struct lksi_check_failure *f)
         json_object_set_new(j, "index", json_integer((json_int_t)f->diff.index));
         json_object_set_new(j, "got", json_string(got));
         json_object_set_new(j, "want", json_string(want));
-        json_object_set_new(j, "ulp", f->diff.ulp == UINT64_MAX
-                                          ? json_null()
-                                          : json_integer((json_int_t)f->diff.ulp));
+        json_object_set_new(j, "ulp",
+                            f->diff.ulp == UINT64_MAX ? json_null()
+                                                      : json_integer((json_int_t)f->diff.ulp));
     }
     return j;
 }
@@ -112,11 +112,11 @@ static json_t *failure_json(const struct lksi_check_failure *f)
 static void print_json(struct tally *t, const struct lksi_check_row *row)
 {
     static const char *const verdicts[] = {"passed", "failed", "not_here"};
-    json_t *j = json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:o}", "device", t->info->name,
-                          "op", row->op->name, "schedule", row->schedule, "verdict",
-                          verdicts[row->verdict], "cases", row->cases, "declined", row->declined,
-                          "runs", row->runs, "passed", row->passed, "reason",
-                          text_or_null(row->reason));
+    json_t *j =
+        json_pack("{s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:o}", "device", t->info->name, "op",
+                  row->op->name, "schedule", row->schedule, "verdict", verdicts[row->verdict],
+                  "cases", row->cases, "declined", row->declined, "runs", row->runs, "passed",
+                  row->passed, "reason", text_or_null(row->reason));
     if (j != NULL && row->verdict == LKSI_CHECK_FAILED)
         json_object_set_new(j, "failure", failure_json(&row->failure));
     if (j == NULL || json_dumpf(j, stdout, JSON_COMPACT) != 0)

@@ -139,7 +139,7 @@ int open_device(struct lks_device **device, const struct device_choice *choice);
 
 /* ---- subcommands ---- */
 
-extern const struct command command_check, command_compare, command_devices, command_eval,
-    command_hash, command_predict, command_summary, command_train;
+extern const struct command command_bench, command_check, command_compare, command_devices,
+    command_eval, command_hash, command_predict, command_summary, command_train;
 
 #endif

@@ -145,10 +145,10 @@ static void print_devices(const struct pair *p)
     for (int side = 0; side < 2; side++) {
         const struct lks_device_info *info = lks_device_get_info(p->device[side]);
         if (info->type == LKS_DEVICE_REF)
-            printf("device %c    ref, plain C of lockstep %s\n", "AB"[side], info->driver);
+            printf("device %c    ref, plain C of lockstep %s\n", "AB"[side], info -> driver);
         else
-            printf("device %c    %s, %s, driver %s\n", "AB"[side], info->select, info->name,
-                   info->driver);
+            printf("device %c    %s, %s, driver %s\n", "AB"[side], info -> select, info -> name,
+                   info -> driver);
     }
 }
 
@@ -182,11 +182,11 @@ static int compare(struct pair *p)
     struct lks_difference first;
     char hex[65], size[32];
     bool same;
-    lks_status st = lks_compare(p->trainer[0], p->trainer[1],
-                                lks_compare_params(.train = lks_model_train_data(p->model),
-                                                   .steps = p->progress.total, .on_step = on_step,
-                                                   .user = p),
-                                &same, &first);
+    lks_status st =
+        lks_compare(p->trainer[0], p->trainer[1],
+                    lks_compare_params(.train = lks_model_train_data(p->model),
+                                       .steps = p->progress.total, .on_step = on_step, .user = p),
+                    &same, &first);
     progress_clear(&p->progress);
     if (st != LKS_OK)
         return fail_library(st);

@@ -23,7 +23,8 @@ _lockstep() {
         return
         ;;
     --epochs | -e | --steps | --batch | -b | --seed | --expect-accuracy | --checkpoint-every | \
-        --threads | --index | -i | --op | --schedule | --case)
+        --threads | --index | -i | --op | --schedule | --case | --in | --kernel | --stride | --pad | \
+        --leaf | --repeats | -n | -k)
         return
         ;;
     *)

@@ -75,7 +75,7 @@ lks_status lks_device_list(struct lks_device_info **out, size_t *count, const ch
     return st;
 }
 
-lks_status lks_device_open(lks_device **device, const struct lks_device_params *p)
+lks_status lksi_device_open(lks_device **device, const struct lks_device_params *p, bool profile)
 {
     static const struct lks_device_params defaults;
     struct lksi_fenv env;
@@ -91,6 +91,7 @@ lks_status lks_device_open(lks_device **device, const struct lks_device_params *
     struct lksi_dev_params params = {
         .select = p->select,
         .threads = p->threads,
+        .profile = profile,
         .soft_divsqrt = p->own_divsqrt,
         .cache_dir = p->cache_dir,
         .kernel_dir = getenv("LKS_KERNEL_DIR"),
@@ -107,6 +108,11 @@ lks_status lks_device_open(lks_device **device, const struct lks_device_params *
     fill_info(&d->info, lksi_dev_limits(d->dev));
     *device = d;
     return LKS_OK;
+}
+
+lks_status lks_device_open(lks_device **device, const struct lks_device_params *p)
+{
+    return lksi_device_open(device, p, false);
 }
 
 void lks_device_close(lks_device **device)

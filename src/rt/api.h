@@ -10,4 +10,7 @@
 
 struct lksi_dev *lksi_device_dev(const lks_device *device);
 
+/* lks_device_open; with `profile` kernels have times (lksi_kernel_time). */
+lks_status lksi_device_open(lks_device **device, const struct lks_device_params *p, bool profile);
+
 #endif

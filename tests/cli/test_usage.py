@@ -7,7 +7,8 @@ import sys
 
 from common import Case, PROGRAM, ROOT, main
 
-COMMANDS = ["train", "eval", "predict", "hash", "summary", "devices", "compare", "check"]
+COMMANDS = ["train", "eval", "predict", "hash", "summary", "devices", "compare", "check",
+            "bench"]
 
 
 def options_of(text):

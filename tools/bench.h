@@ -1,0 +1,72 @@
+/*
+ * bench.h - what the files of `lockstep bench` share. bench.c reads options and prints,
+ * bench_peak.c measures what the device reaches at best, bench_op.c times operators, bench_model.c
+ * whole steps.
+ */
+#ifndef LKS_TOOLS_BENCH_H
+#define LKS_TOOLS_BENCH_H
+
+#include <lockstep/lockstep.h>
+
+#include "cli.h"
+#include "plan/bind.h"
+
+struct bench_options {
+    struct device_choice device;
+    const char *op, *schedule, *in;
+    struct number out, kernel, stride, pad, leaf;
+    struct number repeats, batch, seed;
+    bool plain, profile, json;
+};
+
+/* Milliseconds of repeats. */
+struct bench_times {
+    double *ms;
+    size_t n, cap;
+};
+
+struct bench_case {
+    char name[192];
+    const char *op, *schedule; /* NULL: not one operator */
+    double flops, bytes;       /* of one repeat; bytes: every input and output once; 0: unknown */
+    const char *timer;         /* "events" or "clock" */
+    double samples;            /* of one repeat; 0: no training step */
+    double share;              /* of the whole step; below 0: not part of one */
+};
+
+struct bench {
+    const struct bench_options *o;
+    struct lksi_dev *dev; /* with event times */
+    char device[160];
+    double peak_gflops, peak_gbs; /* 0: not measured */
+    size_t printed;
+};
+
+void bench_times_free(struct bench_times *t);
+lks_status bench_times_add(struct bench_times *t, double ms);
+/* Sorts the times. NAN if there are none. */
+double bench_median(struct bench_times *t);
+/* Whether another repeat is due: as many as asked for, or 5 to 100 within about two seconds. */
+bool bench_go_on(const struct bench *b, const struct bench_times *t);
+
+/* Prints a case as a row or as a JSON object. */
+lks_status bench_print(struct bench *b, const struct bench_case *c, struct bench_times *t);
+
+/* Runs the stage and waits. *timer says what the time was taken by. */
+lks_status bench_stage(struct lksi_stage *stage, double *ms, const char **timer);
+/* Time of a stage that ran, by its events. */
+lks_status bench_stage_events(struct lksi_stage *stage, double *ms);
+bool bench_has_events(const struct lksi_stage *stage);
+/* Bytes of all inputs and outputs of a call. */
+double bench_bytes(const struct lksi_call *call);
+
+/* bench_peak.c: fills peak_gflops and peak_gbs. */
+lks_status bench_peak(struct bench *b);
+
+/* Each says its error and returns the exit status. */
+int bench_ops(struct bench *b);
+int bench_model(struct bench *b, const char *file);
+/* EXIT_OK if --op and the options of its shape make sense; opens nothing. */
+int bench_check_op(const struct bench_options *o);
+
+#endif
