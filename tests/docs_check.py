@@ -5,7 +5,8 @@ Links lead to files and headings that exist; files named in the text exist; so d
 macros of the library, the subcommands and options of `lockstep`, the tests, the programs of the
 build and the shell scripts in command blocks. Every hash of README is one of tests/golden, and a C
 program in a page compiles. Every subcommand is in README and in the man page, every operator and
-contract header in docs/numerics.md, every layer of model files in README.
+contract header in docs/numerics.md, every layer of model files in README, every test in
+docs/testing.md.
 
 Usage: docs_check.py SOURCE_ROOT BUILD_ROOT PROGRAM | --self-test
 """
@@ -189,11 +190,20 @@ def check_lists(tree, readme):
             yield "README.md: nothing on layer %s" % layer
 
 
+def check_suites(tree):
+    """Every test is in a row of testing.md."""
+    rows = re.findall(r"^\| (`.*?) \|", read(os.path.join(tree.root, "docs/testing.md")), re.M)
+    patterns = re.findall(r"`([^`]+)`", " ".join(rows))
+    for name, _ in tree.tests:
+        if not any(fnmatch.fnmatch(name, pattern) for pattern in patterns):
+            yield "docs/testing.md: nothing on the test `%s`" % name
+
+
 def check(tree):
     pages = ["README.md", "CONTRIBUTING.md"] + sorted(
         os.path.relpath(p, tree.root) for p in glob.glob(os.path.join(tree.root, "docs", "*.md")))
     faults = [fault for page in pages for fault in check_page(tree, page)]
-    return faults + list(check_promises(tree)), len(pages)
+    return faults + list(check_promises(tree)) + list(check_suites(tree)), len(pages)
 
 
 def ask_program(program):
@@ -222,6 +232,7 @@ CLEAN = {
                  "```c\nint main(void)\n{\n    return 0;\n}\n```\n",
     "CONTRIBUTING.md": "",
     "docs/b.md": "## Two words\n",
+    "docs/testing.md": "| `math *`, `x` | all |\n",
     "docs/numerics.md": "`relu` `relu.h`\n",
     "src/op/relu.c": "    .name = \"relu\",\n",
     "cl/contract/relu.h": "",
@@ -248,6 +259,7 @@ BAD = [
     ("README.md", "```\n" + SHA, "```\n" + SHA[::-1]),
     ("README.md", "| `lockstep train` | x |", ""),
     ("docs/lockstep.1", ".It Cm train", ""),
+    ("docs/testing.md", "math *", "maths *"),
     ("docs/numerics.md", "`relu`", ""),
     ("docs/numerics.md", "`relu.h`", ""),
     ("README.md", "`relu`", ""),
