@@ -68,7 +68,7 @@ LKS_INLINE struct lks_moments lks_norm_leaf(LKS_GLOBAL LKS_CONST F32 *x,
     F32 acc = 0.0f;
     lks_norm_range(d, f, j, &p0, &p1);
     for (p = p0; p < p1; p += 1u)
-        acc = acc + x[p * d->c + c];
+        acc = lks_chain(acc, x[p * d->c + c]);
     v.mean = lks_div(acc, (F32)(U32)(p1 - p0));
     v.m2 = 0.0f;
     for (p = p0; p < p1; p += 1u) {
@@ -128,7 +128,7 @@ LKS_INLINE void batch_norm_grad_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS
         lks_norm_range(d, &f, j, &p0, &p1);
         for (p = p0; p < p1; p += 1u) {
             F32 g = dy[p * d->c + i];
-            db = db + g;
+            db = lks_chain(db, g);
             dg = lks_fma(g, (x[p * d->c + i] - m) * s, dg);
         }
         lks_leaf_tree_push(&gt, &f, dg);

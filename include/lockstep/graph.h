@@ -121,6 +121,45 @@ LKS_API struct lks_batch_norm_params lks_batch_norm_params_default(void);
 LKS_API lks_status lks_graph_batch_norm(lks_graph *graph, lks_value x,
                                         const struct lks_batch_norm_params *params, lks_value *y);
 
+/*
+ * Adds a group normalisation with NAME.weight [C] and NAME.bias [C]: the formula of
+ * lks_graph_batch_norm with the mean and the biased variance of one sample and one group of
+ * neighbouring channels, over all positions. `groups` divides the channels. Training and evaluation
+ * are alike.
+ */
+struct lks_group_norm_params {
+    const char *name; /* NULL: group_norm1, group_norm2, ... */
+    int32_t groups;   /* required */
+    double eps;       /* 0 means 1e-5 */
+};
+#ifndef __cplusplus
+#define lks_group_norm_params(...) (&(struct lks_group_norm_params){__VA_ARGS__})
+#endif
+/* eps 1e-5; groups must be set. Thread-safe. */
+LKS_API struct lks_group_norm_params lks_group_norm_params_default(void);
+LKS_API lks_status lks_graph_group_norm(lks_graph *graph, lks_value x,
+                                        const struct lks_group_norm_params *params, lks_value *y);
+
+/*
+ * Layer norm: mean and variance of one position (of an image) or of one vector, over its channels.
+ * Instance norm: of one sample and one channel, over the positions. NAME.weight and NAME.bias are
+ * [C] in both.
+ */
+struct lks_norm_params {
+    const char *name; /* NULL: layer_norm1, instance_norm1, ... */
+    double eps;       /* 0 means 1e-5 */
+};
+#ifndef __cplusplus
+#define lks_norm_params(...) (&(struct lks_norm_params){__VA_ARGS__})
+#endif
+/* eps 1e-5. Thread-safe. */
+LKS_API struct lks_norm_params lks_norm_params_default(void);
+/* `params` may be NULL. */
+LKS_API lks_status lks_graph_layer_norm(lks_graph *graph, lks_value x,
+                                        const struct lks_norm_params *params, lks_value *y);
+LKS_API lks_status lks_graph_instance_norm(lks_graph *graph, lks_value x,
+                                           const struct lks_norm_params *params, lks_value *y);
+
 /* Adds y = x <= 0 ? +0 : x, element by element, any shape; its gradient at 0 is 0. */
 LKS_API lks_status lks_graph_relu(lks_graph *graph, lks_value x, lks_value *y);
 

@@ -55,5 +55,8 @@ void lksi_real_batch_norm(const struct lksi_real_io *io);
 void lksi_real_batch_norm_grad(const struct lksi_real_io *io);
 void lksi_real_batch_norm_infer(const struct lksi_real_io *io);
 void lksi_real_batch_norm_running(const struct lksi_real_io *io);
+void lksi_real_group_norm(const struct lksi_real_io *io);
+void lksi_real_group_norm_grad(const struct lksi_real_io *io);
+void lksi_real_group_norm_param_grad(const struct lksi_real_io *io);
 
 #endif

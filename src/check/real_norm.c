@@ -175,3 +175,128 @@ void lksi_real_batch_norm_running(const struct lksi_real_io *io)
         }
     }
 }
+
+/* ---- rows ---- */
+
+/* One row: `runs` runs of cg neighbours, c apart. */
+struct row {
+    uint64_t at, runs, cg, c, channel;
+    double depth, size;
+};
+
+/* Calls `fn` for every row; its number is that of its statistics. */
+static void each_row(const struct lksi_real_io *io,
+                     void (*fn)(const struct lksi_real_io *io, uint64_t number,
+                                const struct row *row))
+{
+    const struct lksi_group_norm_attr *a = io->call->attr;
+    const struct lksi_desc *x = &io->call->in[0];
+    uint64_t c = (uint64_t)x->dim[x->rank - 1], n = (uint64_t)x->dim[0];
+    uint64_t all = (uint64_t)lksi_desc_count(x) / c, groups = (uint64_t)a->groups;
+    uint64_t runs = a->layer != 0 ? 1 : all / n;
+    for (uint64_t i = 0; i < all / runs; i++)
+        for (uint64_t g = 0; g < groups; g++) {
+            struct row row = {i * runs * c + g * (c / groups), runs, c / groups, c,
+                              g * (c / groups)};
+            row.size = (double)(row.runs * row.cg);
+            row.depth = lksi_real_row_depth(row.size);
+            fn(io, i * groups + g, &row);
+        }
+}
+
+static uint64_t place(const struct row *row, uint64_t e)
+{
+    return row->at + e / row->cg * row->c + e % row->cg;
+}
+
+static void normalise(const struct lksi_real_io *io, uint64_t number, const struct row *row)
+{
+    const struct lksi_group_norm_attr *a = io->call->attr;
+    double sum = 0.0, mag = 0.0, m2 = 0.0, off, n = row->size;
+    struct num mean, s;
+    for (uint64_t e = 0; e < (uint64_t)n; e++) {
+        sum += io->in[0][place(row, e)];
+        mag += fabs(io->in[0][place(row, e)]);
+    }
+    mean = (struct num){sum / n, lksi_real_gamma(row->depth + 2.0, mag / n)};
+    for (uint64_t e = 0; e < (uint64_t)n; e++)
+        m2 += (io->in[0][place(row, e)] - mean.v) * (io->in[0][place(row, e)] - mean.v);
+    off = n * mean.e * mean.e;
+    off += lksi_real_gamma(row->depth + 4.0, m2 + off) + n * TINY;
+    s = factor(times((struct num){m2, off}, exactly(1.0 / n)), (double)a->eps);
+    put(io, 1, number, mean);
+    put(io, 2, number, s);
+    for (uint64_t e = 0; e < (uint64_t)n; e++) {
+        uint64_t c = row->channel + e % row->cg, p = place(row, e);
+        put(io, 0, p, affine(io->in[0][p], mean, s, io->in[1][c], io->in[2][c]));
+    }
+}
+
+static struct num hat(const struct lksi_real_io *io, uint64_t p, uint64_t number)
+{
+    return times(plus(exactly(io->in[0][p]), exactly(-io->in[2][number])),
+                 exactly(io->in[3][number]));
+}
+
+static void row_gradient(const struct lksi_real_io *io, uint64_t number, const struct row *row)
+{
+    struct num a = {0}, b = {0}, share = times(exactly(1.0 / row->size), exactly(1.0));
+    double mag_a = 0.0, mag_b = 0.0;
+    for (uint64_t e = 0; e < (uint64_t)row->size; e++) {
+        uint64_t p = place(row, e);
+        struct num g = times(exactly(io->in[1][p]), exactly(io->in[4][row->channel + e % row->cg]));
+        struct num xhat = hat(io, p, number);
+        a.v += g.v;
+        a.e += g.e;
+        mag_a += fabs(g.v) + g.e;
+        b.v += g.v * xhat.v;
+        b.e += fabs(g.v) * xhat.e + fabs(xhat.v) * g.e + g.e * xhat.e;
+        mag_b += (fabs(g.v) + g.e) * (fabs(xhat.v) + xhat.e);
+    }
+    a.e += lksi_real_gamma(row->depth, mag_a);
+    b.e += lksi_real_gamma(row->depth, mag_b);
+    a = times(a, share);
+    b = times(b, share);
+    for (uint64_t e = 0; e < (uint64_t)row->size; e++) {
+        uint64_t p = place(row, e);
+        struct num g = times(exactly(io->in[1][p]), exactly(io->in[4][row->channel + e % row->cg]));
+        struct num t = plus(plus(g, minus(a)), minus(times(hat(io, p, number), b)));
+        put(io, 0, p, times(exactly(io->in[3][number]), t));
+    }
+}
+
+void lksi_real_group_norm(const struct lksi_real_io *io)
+{
+    each_row(io, normalise);
+}
+
+void lksi_real_group_norm_grad(const struct lksi_real_io *io)
+{
+    each_row(io, row_gradient);
+}
+
+void lksi_real_group_norm_param_grad(const struct lksi_real_io *io)
+{
+    const struct lksi_group_norm_attr *a = io->call->attr;
+    struct image m = image_of(io->call);
+    uint64_t per_sample = m.positions / (uint64_t)io->call->in[0].dim[0];
+    uint64_t cg = m.c / (uint64_t)a->groups;
+    for (uint64_t c = 0; c < m.c; c++) {
+        struct num dg = {0}, db = {0};
+        double mag_g = 0.0, mag_b = 0.0;
+        for (uint64_t p = 0; p < m.positions; p++) {
+            double dy = io->in[1][p * m.c + c];
+            uint64_t row = a->layer != 0 ? p : p / per_sample * (uint64_t)a->groups + c / cg;
+            struct num xhat = hat(io, p * m.c + c, row);
+            dg.v += dy * xhat.v;
+            dg.e += fabs(dy) * xhat.e;
+            mag_g += fabs(dy) * (fabs(xhat.v) + xhat.e);
+            db.v += dy;
+            mag_b += fabs(dy);
+        }
+        dg.e += lksi_real_gamma(m.depth, mag_g);
+        db.e = lksi_real_gamma(m.depth, mag_b);
+        put(io, 0, c, dg);
+        put(io, 1, c, db);
+    }
+}

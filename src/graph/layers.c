@@ -8,7 +8,14 @@
 #include "op/attr.h"
 #include "op/conv2d.h"
 
-enum layer_kind { LAYER_CONV2D, LAYER_DENSE, LAYER_BATCH_NORM };
+enum layer_kind {
+    LAYER_CONV2D,
+    LAYER_DENSE,
+    LAYER_BATCH_NORM,
+    LAYER_GROUP_NORM,
+    LAYER_LAYER_NORM,
+    LAYER_INSTANCE_NORM
+};
 
 static lks_status check_value(const lks_graph *g, const char *what, lks_value x, const void *out)
 {
@@ -40,7 +47,8 @@ lks_status lks_graph_input(lks_graph *g, const char *name, int rank, const int64
 static void layer_name(lks_graph *g, enum layer_kind kind, const char *given, char *name,
                        size_t size)
 {
-    static const char *const defaults[] = {"conv", "dense", "batch_norm"};
+    static const char *const defaults[] = {"conv",       "dense",      "batch_norm",
+                                           "group_norm", "layer_norm", "instance_norm"};
     g->layer_count[kind]++;
     if (given != NULL)
         snprintf(name, size, "%s", given);
@@ -233,6 +241,66 @@ lks_status lks_graph_batch_norm(lks_graph *g, lks_value x, const struct lks_batc
     g->norm[g->n_norm++] = norm;
     *y = out[0];
     return LKS_OK;
+}
+
+/* Group, layer and instance normalisation. */
+static lks_status add_row_norm(lks_graph *g, enum layer_kind kind, lks_value x, const char *given,
+                               struct lksi_group_norm_attr attr, double eps, lks_value *y)
+{
+    char name[256];
+    lksi_value in[3] = {x}, out[3];
+    const struct lksi_desc *d = &g->value[x].desc;
+    lks_status st;
+    if (!(eps >= 0) || eps > 1e30)
+        return lksi_fail(LKS_E_ARGUMENT, "normalisation: eps is %g, expected 0 or more", eps);
+    attr.eps = eps > 0 ? (float)eps : 1e-5f;
+    layer_name(g, kind, given, name, sizeof name);
+    st = add_affine(g, name, d->dim[d->rank - 1], &in[1], &in[2]);
+    if (st == LKS_OK)
+        st = lksi_graph_add_node(g, name, "group_norm", &attr, 3, in, out);
+    if (st == LKS_OK)
+        *y = out[0];
+    return st;
+}
+
+lks_status lks_graph_group_norm(lks_graph *g, lks_value x, const struct lks_group_norm_params *p,
+                                lks_value *y)
+{
+    struct lksi_group_norm_attr attr;
+    lks_status st = check_value(g, "lks_graph_group_norm", x, y);
+    if (st != LKS_OK)
+        return st;
+    if (p == NULL || p->groups < 1)
+        return lksi_fail(LKS_E_ARGUMENT, "group_norm: `groups` must be 1 or more");
+    memset(&attr, 0, sizeof attr);
+    attr.groups = p->groups;
+    return add_row_norm(g, LAYER_GROUP_NORM, x, p->name, attr, p->eps, y);
+}
+
+lks_status lks_graph_layer_norm(lks_graph *g, lks_value x, const struct lks_norm_params *p,
+                                lks_value *y)
+{
+    struct lksi_group_norm_attr attr;
+    lks_status st = check_value(g, "lks_graph_layer_norm", x, y);
+    if (st != LKS_OK)
+        return st;
+    memset(&attr, 0, sizeof attr);
+    attr.groups = attr.layer = 1;
+    return add_row_norm(g, LAYER_LAYER_NORM, x, p != NULL ? p->name : NULL, attr,
+                        p != NULL ? p->eps : 0.0, y);
+}
+
+lks_status lks_graph_instance_norm(lks_graph *g, lks_value x, const struct lks_norm_params *p,
+                                   lks_value *y)
+{
+    struct lksi_group_norm_attr attr;
+    lks_status st = check_value(g, "lks_graph_instance_norm", x, y);
+    if (st != LKS_OK)
+        return st;
+    memset(&attr, 0, sizeof attr);
+    attr.groups = g->value[x].desc.dim[g->value[x].desc.rank - 1];
+    return add_row_norm(g, LAYER_INSTANCE_NORM, x, p != NULL ? p->name : NULL, attr,
+                        p != NULL ? p->eps : 0.0, y);
 }
 
 lks_status lks_graph_relu(lks_graph *g, lks_value x, lks_value *y)

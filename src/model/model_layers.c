@@ -120,6 +120,57 @@ fail:
     return st;
 }
 
+static lks_status read_eps(const struct lksi_node *map, double *eps, struct lksi_str *canon)
+{
+    uint32_t bits;
+    lks_status st = LKS_OK;
+    *eps = 1e-5;
+    if (map != NULL)
+        st = lksi_map_float(map, "eps", LKSI_POSITIVE, 1.0, "eps: 1e-5", eps);
+    memcpy(&bits, &(float){(float)*eps}, sizeof bits);
+    lksi_str_add(canon, " eps=%08x", (unsigned)bits);
+    return st;
+}
+
+static lks_status build_group_norm(lks_graph *g, const struct lksi_node *map, const char *name,
+                                   lks_value x, lks_value *y, struct lksi_str *canon)
+{
+    const struct lksi_node *node;
+    int64_t groups;
+    double eps;
+    lks_status st;
+    LKSI_TRY(lksi_node_need(map, "groups", "groups: 8", &node));
+    LKSI_TRY(lksi_node_int(node, 1, MAX_OUT, "groups: 8", &groups));
+    lksi_str_add(canon, " name=%s groups=%d", name, (int)groups);
+    LKSI_TRY(read_eps(map, &eps, canon));
+    st = lks_graph_group_norm(
+        g, x, lks_group_norm_params(.name = name, .groups = (int32_t)groups, .eps = eps), y);
+fail:
+    return st;
+}
+
+static lks_status build_layer_norm(lks_graph *g, const struct lksi_node *map, const char *name,
+                                   lks_value x, lks_value *y, struct lksi_str *canon)
+{
+    double eps;
+    lksi_str_add(canon, " name=%s", name);
+    lks_status st = read_eps(map, &eps, canon);
+    if (st != LKS_OK)
+        return st;
+    return lks_graph_layer_norm(g, x, lks_norm_params(.name = name, .eps = eps), y);
+}
+
+static lks_status build_instance_norm(lks_graph *g, const struct lksi_node *map, const char *name,
+                                      lks_value x, lks_value *y, struct lksi_str *canon)
+{
+    double eps;
+    lksi_str_add(canon, " name=%s", name);
+    lks_status st = read_eps(map, &eps, canon);
+    if (st != LKS_OK)
+        return st;
+    return lks_graph_instance_norm(g, x, lks_norm_params(.name = name, .eps = eps), y);
+}
+
 static lks_status build_flatten(lks_graph *g, const struct lksi_node *map, const char *name,
                                 lks_value x, lks_value *y, struct lksi_str *canon)
 {
@@ -148,6 +199,19 @@ static const struct kind kinds[] = {
      true,
      {"eps", "momentum", "name", "from"},
      build_batch_norm},
+    {"group_norm",
+     "group_norm",
+     "group_norm: {groups: 8}",
+     false,
+     {"groups", "eps", "name", "from"},
+     build_group_norm},
+    {"layer_norm", "layer_norm", "layer_norm", true, {"eps", "name", "from"}, build_layer_norm},
+    {"instance_norm",
+     "instance_norm",
+     "instance_norm",
+     true,
+     {"eps", "name", "from"},
+     build_instance_norm},
     {"flatten", "flatten", "flatten", true, {"name", "from"}, build_flatten},
 };
 

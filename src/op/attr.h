@@ -38,6 +38,13 @@ struct lksi_batch_norm_attr {
     int64_t count;  /* positions that the statistics were taken over */
 };
 
+/* group_norm and its gradients: group norm, instance norm (a channel a group), layer norm. */
+struct lksi_group_norm_attr {
+    int64_t groups;
+    int layer; /* each position by itself; then there is one group */
+    float eps;
+};
+
 /* fill: the F32 tensor to make. */
 struct lksi_fill_attr {
     float value;

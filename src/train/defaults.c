@@ -34,6 +34,16 @@ struct lks_batch_norm_params lks_batch_norm_params_default(void)
     return (struct lks_batch_norm_params){.eps = 1e-5, .momentum = 0.1};
 }
 
+struct lks_group_norm_params lks_group_norm_params_default(void)
+{
+    return (struct lks_group_norm_params){.eps = 1e-5};
+}
+
+struct lks_norm_params lks_norm_params_default(void)
+{
+    return (struct lks_norm_params){.eps = 1e-5};
+}
+
 struct lks_pool_params lks_pool_params_default(void)
 {
     return (struct lks_pool_params){0};

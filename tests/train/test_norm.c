@@ -30,10 +30,34 @@ static lks_graph *norm_graph(void)
     return g;
 }
 
+/* The normalisations of single samples. */
+static lks_graph *row_graph(void)
+{
+    lks_graph *g;
+    lks_value x;
+    const int64_t dims[] = {SIDE, SIDE, 1};
+    EXPECT_OK(lks_graph_create(&g, NULL));
+    EXPECT_OK(lks_graph_input(g, "image", 3, dims, &x));
+    EXPECT_OK(lks_graph_conv2d(g, x, lks_conv2d_params(.out = 6, .kernel = 3), &x));
+    EXPECT_OK(lks_graph_group_norm(g, x, lks_group_norm_params(.groups = 2), &x));
+    EXPECT_OK(lks_graph_relu(g, x, &x));
+    EXPECT_OK(lks_graph_conv2d(g, x, lks_conv2d_params(.out = 5, .kernel = 3, .stride = 2), &x));
+    EXPECT_OK(lks_graph_instance_norm(g, x, lks_norm_params(.eps = 1e-3), &x));
+    EXPECT_OK(lks_graph_layer_norm(g, x, NULL, &x));
+    EXPECT_OK(lks_graph_relu(g, x, &x));
+    EXPECT_OK(lks_graph_dense(g, x, lks_dense_params(.out = 33), &x));
+    EXPECT_OK(lks_graph_layer_norm(g, x, NULL, &x));
+    EXPECT_OK(lks_graph_dense(g, x, lks_dense_params(.out = CLASSES), &x));
+    EXPECT_OK(lks_graph_softmax_cross_entropy(g, x));
+    return g;
+}
+
+static lks_graph *(*graph_of)(void) = norm_graph;
+
 static lks_trainer *make_trainer(const struct lks_trainer_params *params)
 {
     lks_trainer *t;
-    lks_graph *g = norm_graph();
+    lks_graph *g = graph_of();
     EXPECT_OK(lks_trainer_create(&t, g, params));
     lks_graph_destroy(&g);
     return t;
@@ -55,7 +79,7 @@ static void digest_and_loss(const struct lks_trainer_params *params, const lks_d
     lks_trainer_destroy(&t);
 }
 
-Test(norm, one_digest_on_ref_cpu_and_plain)
+static void compare_devices(void)
 {
     lks_dataset *data = make_data();
     lks_device *ref = open_or_skip("ref"), *cpu = open_or_skip("cpu");
@@ -72,6 +96,17 @@ Test(norm, one_digest_on_ref_cpu_and_plain)
     lks_device_close(&cpu);
     lks_device_close(&ref);
     lks_dataset_destroy(&data);
+}
+
+Test(norm, one_digest_on_ref_cpu_and_plain)
+{
+    compare_devices();
+}
+
+Test(norm, one_digest_of_the_norms_of_a_sample)
+{
+    graph_of = row_graph;
+    compare_devices();
 }
 
 /* The image's own normalisation sees raw pixels, so its statistics can be computed here. */
