@@ -17,6 +17,7 @@ shift
 [ $# -gt 0 ] || set -- gpu cpu ref
 out=${OUT:-$(mktemp -d)}
 model=docs/examples/models/lenet.yaml
+mkdir -p "$out" || exit 2
 table=$out/devices.txt
 bad=0
 : >"$table"
