@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import xml.etree.ElementTree
 
 from common import Case, LENET, MODEL, PROGRAM, main, read, write
 
@@ -73,6 +74,24 @@ class Train(Case):
             begin, end = head[name]["data_offsets"]
             self.assertEqual(digest, hashlib.sha256(weights[8 + size:][begin:end]).hexdigest())
         self.assertEqual(len(lines), len([name for name in head if name != "__metadata__"]) + 1)
+
+    def test_curves(self):
+        """Sound XML whatever the name; every epoch is a dot in both panels, all inside the picture."""
+        write(self.model, MODEL.replace("name: tiny", "name: 'a & <b>'"))
+        self.train("run", "--epochs", "30")
+        picture = xml.etree.ElementTree.fromstring(read(self.path("run/curves.svg")))
+        space = "{http://www.w3.org/2000/svg}"
+        texts = [t.text for t in picture.iter(space + "text")]
+        self.assertEqual(texts[0], "a & <b>")
+        self.assertLessEqual({"Loss", "Accuracy", "train", "test", "0", "80"}, set(texts))
+        self.assertEqual(len(list(picture.iter(space + "circle"))), 2 * 30 + 1)
+        lines = [p.get("points").split() for p in picture.iter(space + "polyline")]
+        # Each panel: all 90 steps, their average, the test results.
+        self.assertEqual([len(line) for line in lines], [90, 40, 30] * 2)
+        for line in lines:
+            for point in line:
+                x, y = map(float, point.split(","))
+                self.assertTrue(0 <= x <= 960 and 0 <= y <= 400, point)
 
     def test_devices_agree(self):
         self.need_cpu()
