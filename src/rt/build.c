@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rt/grid.h"
 #include "rt/program.h"
 
 static bool relaxed(const char *options)
@@ -92,8 +93,11 @@ static bool from_binary(struct lksi_dev *dev, struct lksi_part *part)
 
 static lks_status get_binary(struct lksi_dev *dev, cl_program program, struct lksi_entry *entry)
 {
-    size_t bytes = 0;
+    size_t bytes = 0, kernels = 0;
     unsigned char *binary = NULL;
+    if (dev->late && clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof kernels, &kernels,
+                                      NULL) == CL_SUCCESS)
+        lksi_grid_loaded(kernels);
     cl_int e = clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof bytes, &bytes, NULL);
     if (e == CL_SUCCESS && bytes > 0) {
         binary = lksi_alloc(bytes, 1);

@@ -9,6 +9,10 @@
  * So before a kernel gets wider than ever in this process, all queues are drained, and the wide
  * launch is waited for. From then on every launch of it finds the widest copy first. This costs a
  * few waits in the first steps and nothing afterwards.
+ *
+ * PoCL keeps at most 128 copies and unloads those that were not used for long, so a kernel may come
+ * back narrow. Once that many may have been loaded, every change of a kernel's width is made alone.
+ * All launches of all threads pass one lock, or one of them could slip in beside a lone one.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,9 +20,11 @@
 
 #include "rt/grid.h"
 
+#define POCL_COPIES 128
+
 struct seen {
     uint64_t id;
-    size_t width;
+    size_t width, last; /* the widest and the latest launch */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -26,6 +32,7 @@ static struct lksi_dev *open_dev[256]; /* PoCL devices that are open in this pro
 static size_t n_open;
 static struct seen *seen;
 static size_t n_seen, cap_seen;
+static size_t n_loaded; /* copies that PoCL may have loaded so far, and never fewer than it has */
 
 bool lksi_grid_miscounts(const struct lksi_limits *limits)
 {
@@ -80,23 +87,33 @@ static lks_status launch_alone(struct lksi_dev *dev, lks_status (*launch)(void *
     return st;
 }
 
+void lksi_grid_loaded(size_t copies)
+{
+    pthread_mutex_lock(&lock);
+    n_loaded += copies;
+    pthread_mutex_unlock(&lock);
+}
+
 lks_status lksi_grid_launch(struct lksi_dev *dev, uint64_t id, size_t width,
                             lks_status (*launch)(void *ctx), void *ctx)
 {
-    lks_status st = LKS_OK;
+    lks_status st;
     struct seen *s;
-    bool wider;
+    bool alone;
     pthread_mutex_lock(&lock);
     s = find(id);
-    wider = s == NULL || width > s->width;
+    alone = s == NULL || width > s->width || (n_loaded >= POCL_COPIES && width != s->last);
     if (s == NULL && lksi_grow(&seen, &cap_seen, n_seen + 1, sizeof *seen)) {
         s = &seen[n_seen++];
         s->id = id;
     }
-    if (wider)
-        st = launch_alone(dev, launch, ctx);
-    if (s != NULL && wider)
-        s->width = width;
+    if (alone)
+        n_loaded++;
+    st = alone ? launch_alone(dev, launch, ctx) : launch(ctx);
+    if (s != NULL) {
+        s->last = width;
+        s->width = width > s->width ? width : s->width;
+    }
     pthread_mutex_unlock(&lock);
-    return wider ? st : launch(ctx);
+    return st;
 }

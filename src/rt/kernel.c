@@ -14,7 +14,6 @@ struct lksi_kernel {
     cl_kernel kernel;
     cl_event event; /* of the last launch, with profiling */
     uint64_t name_hash, last_variant;
-    size_t widest; /* grid so far, of the local size behind last_variant */
     char name[96];
 };
 
@@ -158,19 +157,14 @@ lks_status lksi_kernel_launch(struct lksi_kernel *k, int dims, const size_t *glo
     if (!k->dev->late)
         return enqueue(&launch);
     uint64_t variant = variant_of(k, dims, global, launch.local);
-    size_t width = width_of(&launch);
-    if (k->dev->miscounts && (variant != k->last_variant || width > k->widest))
-        st = lksi_grid_launch(k->dev, grid_id(&launch), width, enqueue, &launch);
-    else
-        st = enqueue(&launch);
+    st = k->dev->miscounts
+             ? lksi_grid_launch(k->dev, grid_id(&launch), width_of(&launch), enqueue, &launch)
+             : enqueue(&launch);
     if (st != LKS_OK)
         return st;
-    if (variant != k->last_variant) {
+    if (variant != k->last_variant)
         lksi_part_launched(k->part, variant);
-        k->widest = 0;
-    }
     k->last_variant = variant;
-    k->widest = width > k->widest ? width : k->widest;
     return LKS_OK;
 }
 

@@ -17,8 +17,10 @@ static lks_status check_batch(const struct lks_trainer *t, const struct lks_batc
     if (b->x == NULL || b->labels == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "the batch lacks %s", b->x == NULL ? "x" : "labels");
     if (b->samples < 1 || b->samples > t->params.batch)
-        return lksi_fail(LKS_E_ARGUMENT, "the batch has %u samples, expected 1 to %u (`batch` of "
-                                         "the trainer)", b->samples, t->params.batch);
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "the batch has %u samples, expected 1 to %u (`batch` of "
+                         "the trainer)",
+                         b->samples, t->params.batch);
     for (uint32_t i = 0; i < b->samples; i++)
         if (b->labels[i] < 0 || b->labels[i] >= t->classes)
             return lksi_fail(LKS_E_ARGUMENT,
@@ -73,8 +75,8 @@ static lks_status read_info(struct lks_trainer *t, uint64_t step, struct lks_ste
 {
     uint64_t slot = step % FLAG_RANGE % LKSI_RING;
     float pair[2];
-    lks_status st = read_state(t, "ring", 2 * LKSI_RING * sizeof(float), slot * sizeof pair, pair,
-                               sizeof pair);
+    lks_status st =
+        read_state(t, "ring", 2 * LKSI_RING * sizeof(float), slot * sizeof pair, pair, sizeof pair);
     if (st == LKS_OK)
         *info = (struct lks_step_info){.step = step,
                                        .samples = t->plan[t->own_plan].batch,
@@ -291,11 +293,14 @@ static lks_status kept_buf(struct lks_trainer *t, lks_value value, size_t count,
     for (size_t i = 0; i < t->n_keep; i++)
         kept = kept || t->keep[i] == value;
     if (!kept)
-        return lksi_fail(LKS_E_ARGUMENT, "value %d is not kept: name it in `keep` of "
-                                         "lks_trainer_params", (int)value);
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "value %d is not kept: name it in `keep` of "
+                         "lks_trainer_params",
+                         (int)value);
     if (t->phase == LKSI_PHASE_NONE)
-        return lksi_fail(LKS_E_ARGUMENT, "there are no values: call lks_trainer_forward first, with "
-                                         "no other use of the trainer's device in between");
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "there are no values: call lks_trainer_forward first, with "
+                         "no other use of the trainer's device in between");
     g = lksi_plan_graph(plan);
     n = lksi_desc_count(&g->value[value].desc);
     if ((uint64_t)n != count)

@@ -94,6 +94,7 @@ int main(int argc, char **argv)
         memcpy(&bits, &w[i], sizeof bits);
         subnormal += (bits & 0x7f800000u) == 0 && (bits & 0x7fffffu) != 0;
     }
-    printf("flush %d -> %d, %d subnormal weights, %s %s\n", before, flushes(), subnormal, own, ready);
+    printf("flush %d -> %d, %d subnormal weights, %s %s\n", before, flushes(), subnormal, own,
+           ready);
     return 0;
 }

@@ -60,11 +60,10 @@ static inline lks_status net_graph(lks_graph *g)
 }
 
 /* Opens the device and makes graph, data and trainer. */
-static inline lks_status net_open(struct net *n, const char *select, uint64_t seed,
-                                  uint32_t epochs)
+static inline lks_status net_open(struct net *n, const char *select, uint64_t seed, uint32_t epochs)
 {
-    NET_TRY(lks_device_open(&n->device, lks_device_params(.select = select, .threads = 2,
-                                                          .cache_dir = "")));
+    NET_TRY(lks_device_open(&n->device,
+                            lks_device_params(.select = select, .threads = 2, .cache_dir = "")));
     NET_TRY(lks_graph_create(&n->graph, NULL));
     NET_TRY(net_graph(n->graph));
     NET_TRY(lks_dataset_create(&n->data, lks_dataset_params(.count = NET_SAMPLES, .h = NET_SIDE,

@@ -6,8 +6,8 @@
 
 #include "train/train_help.h"
 
-#define BATCH 12
-#define STEPS 5 /* an epoch: four whole batches and one of five samples */
+#define BATCH  12
+#define STEPS  5 /* an epoch: four whole batches and one of five samples */
 #define PIXELS (SIDE * SIDE)
 
 static float samples[SAMPLES * PIXELS];
@@ -22,7 +22,8 @@ static void widen(void)
 static struct lks_batch batch_of(int step)
 {
     int first = step * BATCH, left = SAMPLES - first;
-    return (struct lks_batch){.x = samples + first * PIXELS, .labels = help_labels + first,
+    return (struct lks_batch){.x = samples + first * PIXELS,
+                              .labels = help_labels + first,
                               .samples = (uint32_t)(left < BATCH ? left : BATCH)};
 }
 
@@ -147,7 +148,8 @@ Test(own_loop_ref, calls_out_of_order_are_refused)
     float g[6];
     EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_backward(t), "lks_trainer_forward first");
     EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_update(t), "lks_trainer_backward first");
-    EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_get_gradient(t, "conv1.bias", g, 6), "no gradients yet");
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_get_gradient(t, "conv1.bias", g, 6),
+                "no gradients yet");
     EXPECT_OK(lks_trainer_weights_sha256(t, before));
     EXPECT_OK(lks_trainer_forward(t, &batch, NULL));
     EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_update(t), "lks_trainer_backward first");
@@ -224,7 +226,8 @@ Test(own_loop_ref, gradients_are_those_of_the_update)
     lks_trainer *plain = make_trainer(&params);
     EXPECT_OK(lks_trainer_get(plain, "conv2.bias", before, 5));
     EXPECT_OK(lks_trainer_forward(plain, &batch, NULL));
-    EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_set_gradient(plain, "conv2.bias", before, 5), "backward");
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_set_gradient(plain, "conv2.bias", before, 5),
+                "backward");
     EXPECT_OK(lks_trainer_backward(plain));
     EXPECT_OK(lks_trainer_get_gradient(plain, "conv2.bias", g, 5));
     g[2] = 3.0f; /* what the caller writes is what the update takes */
@@ -252,7 +255,8 @@ Test(own_loop_ref, a_batch_with_a_nan_is_named_and_left_out)
     memcpy(bad, samples, sizeof bad);
     bad[3 * PIXELS + 7] = NAN;
     batch.x = bad;
-    EXPECT_FAIL(LKS_E_NONFINITE, lks_trainer_step(t, &batch, &info), "step 1", "sample 3", "value 7");
+    EXPECT_FAIL(LKS_E_NONFINITE, lks_trainer_step(t, &batch, &info), "step 1", "sample 3",
+                "value 7");
     cr_assert_eq(info.step, 99);
     batch = batch_of(0);
     EXPECT_OK(lks_trainer_get(t, "dense2.bias", bias, CLASSES));
@@ -330,12 +334,13 @@ Test(own_loop_ref, a_nan_behind_a_refusing_callback_is_not_lost)
     }
     EXPECT_OK(lks_trainer_weights_sha256(other, before));
     samples[3 * BATCH * PIXELS] = NAN;
-    EXPECT_OK(lks_dataset_create(&bad, lks_dataset_params(.count = SAMPLES, .h = SIDE, .w = SIDE,
-                                                          .floats = samples,
-                                                          .labels = help_labels)));
-    EXPECT_FAIL(LKS_E_NONFINITE,
-                lks_trainer_fit(t, lks_fit_params(.train = bad, .on_step = refuse_first,
-                                                  .user = &calls)), "step 3");
+    EXPECT_OK(
+        lks_dataset_create(&bad, lks_dataset_params(.count = SAMPLES, .h = SIDE, .w = SIDE,
+                                                    .floats = samples, .labels = help_labels)));
+    EXPECT_FAIL(
+        LKS_E_NONFINITE,
+        lks_trainer_fit(t, lks_fit_params(.train = bad, .on_step = refuse_first, .user = &calls)),
+        "step 3");
     cr_assert_eq(calls, 1, "a callback that refused is not called again");
     cr_assert_eq(lks_trainer_steps(t), 3);
     EXPECT_OK(lks_trainer_weights_sha256(t, after));
@@ -346,7 +351,7 @@ Test(own_loop_ref, a_nan_behind_a_refusing_callback_is_not_lost)
 
 static lks_status fill(void *user, size_t index, float *x, int32_t *label)
 {
-    if (index == (size_t)*(int *)user)
+    if (index == (size_t) * (int *)user)
         return LKS_E_IO;
     memcpy(x, samples + index * PIXELS, PIXELS * sizeof *x);
     *label = help_labels[index];

@@ -167,8 +167,8 @@ Test(context, of_the_caller_gives_the_same_digest_and_outlives_the_device)
     cl_command_queue queue = clCreateCommandQueue(context, id, 0, &e);
     cr_assert_eq(e, CL_SUCCESS);
     digest_on(ref, data, want);
-    EXPECT_OK(lks_device_open(&own, lks_device_params(.cl_context = context, .cl_queue = queue,
-                                                      .cache_dir = "")));
+    EXPECT_OK(lks_device_open(
+        &own, lks_device_params(.cl_context = context, .cl_queue = queue, .cache_dir = "")));
     cr_assert_eq(lks_device_get_info(own)->type, LKS_DEVICE_CPU);
     digest_on(own, data, got);
     cr_assert_str_eq(got, want);
