@@ -46,6 +46,9 @@ char *lksi_strdup(const char *text);
  * items are zero. False, with the error text set and the array as it was, if memory is out. */
 bool lksi_grow(void *array, size_t *capacity, size_t need, size_t size);
 
+/* Seconds of a clock that only goes forward. */
+double lksi_seconds(void);
+
 /* A growing string; zero-initialise, free(text) at the end. `failed` once memory ran out. */
 struct lksi_str {
     char *text;

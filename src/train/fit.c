@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/fenv.h"
 #include "data/prefetch.h"
@@ -54,13 +53,6 @@ static bool is_cancelled(const struct fit *f)
     bool yes = f->p->cancelled != NULL && f->p->cancelled(f->p->user);
     lksi_fenv_renew();
     return yes;
-}
-
-static double seconds(void)
-{
-    struct timespec ts;
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
 lks_status lksi_position_of(const struct lks_trainer *t, const lks_dataset *train, uint64_t step,
@@ -132,7 +124,7 @@ static lks_status report(struct fit *f)
     float ring[2 * LKSI_RING];
     int32_t flag = 0;
     lks_status st = LKS_OK;
-    f->reported = seconds();
+    f->reported = lksi_seconds();
     LKSI_TRY(lksi_step_plans_settle(t));
     if (t->n_pending == 0)
         return LKS_OK;
@@ -180,7 +172,7 @@ static lks_status queue_step(struct fit *f, const struct lksi_position *p)
     t->pending[t->n_pending++] = (struct lks_step_info){
         .step = t->step, .epoch = p->epoch, .samples = p->samples};
     t->step++;
-    if (t->n_pending == LKSI_RING || seconds() - f->reported >= REPORT_SECONDS)
+    if (t->n_pending == LKSI_RING || lksi_seconds() - f->reported >= REPORT_SECONDS)
         LKSI_TRY(report(f));
 fail:
     return st;
@@ -199,7 +191,7 @@ static lks_status end_epoch(struct fit *f, const struct lksi_position *p)
     if (f->p->test != NULL)
         LKSI_TRY(lks_trainer_evaluate(t, f->p->test, &info.test_loss, &info.test_accuracy));
     LKSI_TRY(tell_epoch(f, &info));
-    f->reported = seconds();
+    f->reported = lksi_seconds();
 fail:
     return st;
 }
@@ -280,7 +272,7 @@ static lks_status check_data(const struct lks_trainer *t, const lks_dataset *d, 
 
 static lks_status fit(struct lks_trainer *t, const struct lks_fit_params *p)
 {
-    struct fit f = {.t = t, .p = p, .reported = seconds()};
+    struct fit f = {.t = t, .p = p, .reported = lksi_seconds()};
     lks_status st = check_data(t, p->train, "training");
     if (st == LKS_OK && p->test != NULL)
         st = check_data(t, p->test, "test");
