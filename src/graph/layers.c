@@ -194,7 +194,8 @@ static lks_status add_buffer(lks_graph *g, const char *layer, const char *suffix
     struct lksi_desc d = lksi_desc_make(LKSI_F32, 1, channels);
     char name[256];
     lks_status st;
-    snprintf(name, sizeof name, "%s.%s", layer, suffix);
+    if (snprintf(name, sizeof name, "%s.%s", layer, suffix) >= (int)sizeof name)
+        return lksi_fail(LKS_E_ARGUMENT, "layer name `%.40s...` is longer than 200 bytes", layer);
     if (!lksi_grow(&g->buffer, &g->cap_buffer, g->n_buffer + 1, sizeof *g->buffer))
         return LKS_E_MEMORY;
     st = lksi_graph_add_state(g, name, &d, LKSI_NONE, 0, out);

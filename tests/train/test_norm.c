@@ -229,6 +229,22 @@ Test(norm, a_failed_step_leaves_the_running_statistics)
     lks_dataset_destroy(&data);
 }
 
+/* A name that fits before `.weight` only must not be cut before `.running_mean`. */
+Test(norm, a_name_too_long_for_the_statistics_is_refused)
+{
+    lks_graph *g;
+    lks_value x, y = 77;
+    char name[246];
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    EXPECT_OK(lks_graph_create(&g, NULL));
+    EXPECT_OK(lks_graph_input(g, "image", 1, (int64_t[]){4}, &x));
+    EXPECT_FAIL(LKS_E_ARGUMENT,
+                lks_graph_batch_norm(g, x, lks_batch_norm_params(.name = name), &y), "longer than");
+    cr_assert_eq(y, 77);
+    lks_graph_destroy(&g);
+}
+
 Test(norm, refuses)
 {
     lks_graph *g;
