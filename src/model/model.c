@@ -136,7 +136,7 @@ static lks_status read_train(struct lks_model *m, const struct lksi_node *root)
     LKSI_TRY(lksi_map_int(train, "batch", 1, 1 << 24, "batch: 64", &batch));
     LKSI_TRY(lksi_map_int(train, "epochs", 1, INT32_MAX, "epochs: 3", &epochs));
     LKSI_TRY(lksi_map_u64(train, "seed", "seed: 1", &m->params.seed));
-    LKSI_TRY(lksi_map_int(train, "leaf", 1, 1 << 24, "leaf: 8", &leaf));
+    LKSI_TRY(lksi_map_int(train, "leaf", 1, 1 << 16, "leaf: 8", &leaf));
     if ((leaf & (leaf - 1)) != 0)
         return lksi_node_expected(lksi_node_get(train, "leaf"), "a power of two", "leaf: 8");
     LKSI_TRY(lksi_map_bool(train, "drop_last", "drop_last: true", &m->params.drop_last));

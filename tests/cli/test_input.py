@@ -44,6 +44,7 @@ class Model(Case):
         self.refused("schedule: linear", "schedule: cosine", "`linear`", line=12)
         self.refused("seed: 7", "seed: -7", "18446744073709551615", line=12)
         self.refused("seed: 7", "seed: 7, leaf: 6", "power of two", line=12)
+        self.refused("seed: 7", "seed: 7, leaf: 131072", "1 to 65536", line=12)
         self.refused("std: 0.25", "std: 0", "positive", line=5)
         self.refused("name: tiny", "name: ../tiny", "`/`", line=1)
         self.refused("name: tiny", "name: [tiny]", line=1)
