@@ -47,7 +47,7 @@ typedef enum lks_schedule {
 /*
  * Stochastic gradient descent, element by element, every line one fused multiply-add:
  *     g = weight_decay * p + gradient;  m = momentum * m + g;  p = -lr * m + p.
- * The three numbers are rounded from double once.
+ * The three numbers are rounded from double once, and must be finite then.
  */
 struct lks_sgd {
     double lr;           /* above 0; required */
@@ -230,8 +230,8 @@ LKS_API lks_status lks_trainer_step(lks_trainer *trainer, const struct lks_batch
                                     struct lks_step_info *info);
 
 /*
- * The learning rate of the own loop's updates from now on (finite, 0 or more); before the first
- * call it is sgd.lr. It does not touch lks_trainer_fit and is not part of a checkpoint. The linear
+ * The learning rate of the own loop's updates from now on (0 or more, finite as a float); before
+ * the first call it is sgd.lr. It does not touch lks_trainer_fit and is not part of a checkpoint. The linear
  * schedule of a fit is lr * (1.0 - (double)step / (double)total). Does not block.
  */
 LKS_API lks_status lks_trainer_set_lr(lks_trainer *trainer, double lr);

@@ -27,6 +27,10 @@ lks_status lks_graph_create(lks_graph **graph, const struct lks_graph_params *pa
     struct lks_graph *g;
     if (graph == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "lks_graph_create: `graph` is NULL");
+    if (params != NULL && params->init != LKS_INIT_GLOROT_UNIFORM &&
+        params->init != LKS_INIT_HE_NORMAL && params->init != LKS_INIT_ZERO)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_graph_create: there is no init %d",
+                         (int)params->init);
     g = lksi_alloc(1, sizeof *g);
     if (g == NULL)
         return LKS_E_MEMORY;

@@ -117,3 +117,12 @@ lks_status lksi_explain_feed(struct lks_trainer *t, struct lksi_feed *feed, uint
 {
     return finish(t, explain_feed(t, feed, samples, step));
 }
+
+lks_status lksi_explain_written(struct lks_trainer *t, uint64_t step)
+{
+    lksi_fail(LKS_E_NONFINITE,
+              "step %llu: the loss or a gradient is not finite after %s wrote into the step; the "
+              "parameters are as they were before this step; look at what was written",
+              (unsigned long long)step, t->written);
+    return finish(t, LKS_E_NONFINITE);
+}

@@ -4,6 +4,7 @@
  *
  * A pass is a range of the stages that lks_trainer_fit runs in one go, so the bits are the same.
  */
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -106,6 +107,7 @@ static lks_status forward(struct lks_trainer *t, const struct lks_batch *batch,
     if (info != NULL)
         LKSI_TRY(read_info(t, t->step, info));
     t->phase = LKSI_PHASE_FORWARD;
+    t->written = NULL;
 fail:
     return st;
 }
@@ -159,6 +161,8 @@ static lks_status update(struct lks_trainer *t)
     LKSI_TRY(run_stages(t, plan->backward, lksi_plan_stages(plan->plan)));
     LKSI_TRY(lksi_dev_mark(t->dev, &t->own_feed->mark));
     LKSI_TRY(read_state(t, "flag", sizeof flag, 0, &flag, sizeof flag));
+    if (flag != 0 && t->written != NULL)
+        return lksi_explain_written(t, t->step);
     if (flag != 0)
         return lksi_explain_feed(t, t->own_feed, samples, t->step);
     t->step++;
@@ -245,9 +249,9 @@ lks_status lks_trainer_set_lr(lks_trainer *t, double lr)
     /* By its bits, so that a caller's floating-point state has no say. */
     uint64_t bits;
     memcpy(&bits, &lr, sizeof bits);
-    if (t == NULL || (bits >> 63) != 0 || !isfinite(lr))
-        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_set_lr: expected a trainer and a finite "
-                                         "learning rate of 0 or more");
+    if (t == NULL || (bits >> 63) != 0 || !isfinite(lr) || lr > (double)FLT_MAX)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_set_lr: expected a trainer and a learning "
+                                         "rate of 0 or more that is finite as a 32-bit float");
     t->lr = lr;
     t->has_lr = true;
     return LKS_OK;
@@ -278,6 +282,8 @@ lks_status lks_trainer_set_gradient(lks_trainer *t, const char *name, const floa
     st = want_phase(t, LKSI_PHASE_BACKWARD, "lks_trainer_set_gradient", "lks_trainer_backward");
     if (st == LKS_OK)
         st = lksi_param_write(t, "grads", name, data, count);
+    if (st == LKS_OK)
+        t->written = "lks_trainer_set_gradient";
     lksi_fenv_leave(&env);
     return st;
 }
@@ -338,6 +344,8 @@ lks_status lks_trainer_set_value(lks_trainer *t, lks_value value, const float *d
         st = kept_buf(t, value, count, &buf);
     if (st == LKS_OK)
         st = lksi_buf_write(buf, 0, data, count * sizeof(float), true);
+    if (st == LKS_OK)
+        t->written = "lks_trainer_set_value";
     lksi_fenv_leave(&env);
     return st;
 }

@@ -73,6 +73,7 @@ struct lks_trainer {
     enum lksi_phase phase;
     size_t own_plan;
     struct lksi_feed *own_feed;
+    const char *written; /* the function that last changed this step's numbers; NULL: none did */
     bool has_grads, has_lr;
     double lr; /* of lks_trainer_set_lr */
 };
@@ -126,6 +127,8 @@ lks_status lksi_explain_nonfinite(struct lks_trainer *t, const lks_dataset *trai
 /* The same for a step whose batch still stands in `feed`. */
 lks_status lksi_explain_feed(struct lks_trainer *t, struct lksi_feed *feed, uint32_t samples,
                              uint64_t step);
+/* The same for a step whose values or gradients the caller wrote, which a repetition lacks. */
+lks_status lksi_explain_written(struct lks_trainer *t, uint64_t step);
 
 /* fit.c: gathers the batch of a step into a feed. */
 lks_status lksi_gather_step(struct lks_trainer *t, const lks_dataset *train, uint64_t step,

@@ -1,6 +1,7 @@
 /*
  * trainer.c - creation of a trainer and access to its parameters.
  */
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,12 +22,15 @@ static lks_status check_params(const lks_graph *graph, const struct lks_trainer_
         return lksi_fail(LKS_E_ARGUMENT, "the graph has no parameters to train");
     if ((leaf & (leaf - 1)) != 0)
         return lksi_fail(LKS_E_ARGUMENT, "leaf is %u, expected a power of two", leaf);
-    if (!(p->sgd.lr > 0) || !(p->sgd.momentum >= 0) || !(p->sgd.momentum < 1) ||
-        !(p->sgd.weight_decay >= 0))
+    if (!(p->sgd.lr > 0) || !(p->sgd.lr <= FLT_MAX) || !(p->sgd.momentum >= 0) ||
+        !(p->sgd.momentum < 1) || !(p->sgd.weight_decay >= 0) ||
+        !(p->sgd.weight_decay <= FLT_MAX))
         return lksi_fail(LKS_E_ARGUMENT,
                          "sgd: lr is %g (expected above 0), momentum %g (0 up to below 1), "
-                         "weight_decay %g (0 or more)",
+                         "weight_decay %g (0 or more), and all of them finite as 32-bit floats",
                          p->sgd.lr, p->sgd.momentum, p->sgd.weight_decay);
+    if (p->sgd.schedule != LKS_SCHEDULE_CONSTANT && p->sgd.schedule != LKS_SCHEDULE_LINEAR)
+        return lksi_fail(LKS_E_ARGUMENT, "sgd: there is no schedule %d", (int)p->sgd.schedule);
     return LKS_OK;
 }
 

@@ -207,6 +207,7 @@ Test(own_loop_ref, the_learning_rate_may_change_until_the_update)
     cr_assert_str_eq(got, want);
     EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_set_lr(late, -0.1), "0 or more");
     EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_set_lr(late, NAN), "finite");
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_set_lr(late, 1e39), "32-bit float");
     lks_trainer_destroy(&late);
     p.sgd.schedule = LKS_SCHEDULE_LINEAR;
     late = make_trainer(&p);
@@ -274,6 +275,43 @@ Test(own_loop_ref, a_batch_with_a_nan_is_named_and_left_out)
     cr_assert_eq(info.step, 1);
     EXPECT_OK(lks_trainer_weights_sha256(t, after));
     cr_assert_str_neq(before, after);
+}
+
+/* A repetition of the step lacks what the caller wrote, so it must not judge the device. */
+Test(own_loop_ref, a_nan_that_the_caller_wrote_is_named_so)
+{
+    struct lks_batch batch = batch_of(0);
+    float bias[CLASSES] = {0, INFINITY};
+    char before[65], after[65];
+    EXPECT_OK(lks_trainer_weights_sha256(t, before));
+    EXPECT_OK(lks_trainer_forward(t, &batch, NULL));
+    EXPECT_OK(lks_trainer_backward(t));
+    EXPECT_OK(lks_trainer_set_gradient(t, "dense2.bias", bias, CLASSES));
+    EXPECT_FAIL(LKS_E_NONFINITE, lks_trainer_update(t), "step 0", "lks_trainer_set_gradient");
+    EXPECT_OK(lks_trainer_weights_sha256(t, after));
+    cr_assert_str_eq(before, after);
+    EXPECT_OK(lks_trainer_step(t, &batch, NULL));
+    cr_assert_eq(lks_trainer_steps(t), 1);
+}
+
+Test(own_loop_ref, numbers_that_32_bits_cannot_hold_are_refused)
+{
+    lks_graph *g = make_graph();
+    lks_trainer *none = NULL;
+    struct lks_trainer_params p = params;
+    p.sgd.lr = 1e39;
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_create(&none, g, &p), "lr is 1e+39", "32-bit");
+    p = params;
+    p.sgd.weight_decay = INFINITY;
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_create(&none, g, &p), "weight_decay inf", "32-bit");
+    p = params;
+    p.sgd.schedule = (lks_schedule)9;
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_create(&none, g, &p), "schedule 9");
+    cr_assert_null(none);
+    lks_graph_destroy(&g);
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_create(&g, lks_graph_params(.init = (lks_init)9)),
+                "init 9");
+    cr_assert_null(g);
 }
 
 Test(own_loop_ref, a_checkpoint_without_data_resumes_to_the_same_digest)
