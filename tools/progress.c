@@ -72,7 +72,7 @@ void progress_build(struct progress *p, size_t done, size_t total)
         }
         fflush(stderr);
     } else if (!p->told_build) {
-        fprintf(stderr, "building %zu kernels; the first run on a device takes longest\n", total);
+        fprintf(stderr, "preparing %zu kernels; the first run on a device takes longest\n", total);
     }
     p->told_build = true;
 }

@@ -10,7 +10,7 @@
  *     lks_trainer_create(&t, lks_model_graph(m), &p);
  *     lks_trainer_fit(t, lks_fit_params(.train = lks_model_train_data(m)));
  *
- * The README and docs/examples/models show the format.
+ * docs/models.md describes the format.
  */
 #ifndef LOCKSTEP_MODEL_H
 #define LOCKSTEP_MODEL_H
