@@ -38,17 +38,17 @@ static lks_status print_layers(const lks_model *m)
     char shape[96], previous[80] = "input";
     uint32_t hwc[3];
     lks_dataset_shape(lks_model_train_data(m), hwc);
-    printf("%s%-16s %-10s %-20s %14s %18s%s\n", color_bold(1), "layer", "type", "output",
+    printf("%s%-16s %-13s %-20s %14s %18s%s\n", color_bold(1), "layer", "type", "output",
            "parameters", "multiply-adds", color_off(1));
     shape_text(3, (int64_t[]){hwc[0], hwc[1], hwc[2]}, shape, sizeof shape);
-    printf("%-16s %-10s %-20s\n", "input", "", shape);
+    printf("%-16s %-13s %-20s\n", "input", "", shape);
     for (size_t i = 0; i < lks_model_layer_count(m); i++) {
         struct lks_layer_info l;
         lks_status st = lks_model_layer(m, i, &l);
         if (st != LKS_OK)
             return st;
         shape_text(l.rank, l.dims, shape, sizeof shape);
-        printf("%-16s %-10s %-20s %14" PRId64 " %18" PRId64, l.name, l.type, shape, l.parameters,
+        printf("%-16s %-13s %-20s %14" PRId64 " %18" PRId64, l.name, l.type, shape, l.parameters,
                l.multiply_adds);
         if (strcmp(l.from, previous) != 0)
             printf("  from %s", l.from);
@@ -57,7 +57,7 @@ static lks_status print_layers(const lks_model *m)
         parameters += l.parameters;
         multiply_adds += l.multiply_adds;
     }
-    printf("%-16s %-10s %-20s %14" PRId64 " %18" PRId64 "  (forward, a sample)\n\n", "total", "",
+    printf("%-16s %-13s %-20s %14" PRId64 " %18" PRId64 "  (forward, a sample)\n\n", "total", "",
            "", parameters, multiply_adds);
     return LKS_OK;
 }

@@ -122,9 +122,11 @@ lks_status lksi_graph_backward(struct lks_graph *g, lksi_value loss, lksi_value 
         /* Rule 8 adds several uses of a parameter per block, before the tree over the batch. */
         if (f->n != 1) {
             st = lksi_fail(LKS_E_ARGUMENT,
-                           f->n == 0 ? "parameter `%s` does not reach the loss"
-                                     : "parameter `%s` is used more than once; shared weights "
-                                       "are not supported by this version",
+                           f->n == 0
+                               ? "parameter `%s` does not reach the loss; leave out its layer, "
+                                 "or lead it to the last one"
+                               : "parameter `%s` is used more than once; shared weights "
+                                 "are not supported by this version",
                            g->param[i].name);
             goto fail;
         }
