@@ -54,8 +54,8 @@ LKS_API lks_status lks_graph_create(lks_graph **graph, const struct lks_graph_pa
 /* Destroys the graph and sets *graph to NULL; NULL and a pointer to NULL are allowed. */
 LKS_API void lks_graph_destroy(lks_graph **graph);
 
-/* Adds a batched input of `rank` (1 to 3) dimensions, each 1 or more, without the batch; *out is its
- * value. A trainer feeds one input. */
+/* Adds a batched input of `rank` (1 to 3) dimensions, each 1 or more, without the batch, of at most
+ * 2^31 - 1 elements; *out is its value. A trainer feeds one input. */
 LKS_API lks_status lks_graph_input(lks_graph *graph, const char *name, int rank,
                                    const int64_t *dims, lks_value *out);
 

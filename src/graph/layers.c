@@ -30,6 +30,7 @@ lks_status lks_graph_input(lks_graph *g, const char *name, int rank, const int64
                            lks_value *out)
 {
     struct lksi_desc d = {.dtype = LKSI_F32, .rank = rank + 1};
+    int64_t left = INT32_MAX; /* elements, so that a whole batch is counted in 64 bits */
     if (g == NULL || name == NULL || dims == NULL || out == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "lks_graph_input: an argument is NULL");
     if (rank < 1 || rank > 3)
@@ -39,6 +40,9 @@ lks_status lks_graph_input(lks_graph *g, const char *name, int rank, const int64
         if (dims[i] < 1)
             return lksi_fail(LKS_E_ARGUMENT, "input `%s`: dimension %d is %lld, expected 1 or more",
                              name, i, (long long)dims[i]);
+        if (dims[i] > left)
+            return lksi_fail(LKS_E_ARGUMENT, "input `%s`: more than 2^31 - 1 elements", name);
+        left /= dims[i];
         d.dim[i + 1] = dims[i];
     }
     return lksi_graph_add_input(g, name, &d, true, out);

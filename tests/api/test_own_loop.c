@@ -314,6 +314,19 @@ Test(own_loop_ref, numbers_that_32_bits_cannot_hold_are_refused)
     cr_assert_null(g);
 }
 
+Test(own_loop_ref, inputs_beyond_31_bits_are_refused)
+{
+    const int64_t large[] = {46341, 46341, 1}, huge[] = {1ll << 40, 1ll << 40, 1ll << 40};
+    const int64_t most[] = {1, 2147483647, 1};
+    lks_graph *g = make_graph();
+    lks_value x = 77;
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_input(g, "large", 3, large, &x), "2^31 - 1 elements");
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_input(g, "huge", 3, huge, &x), "2^31 - 1 elements");
+    cr_assert_eq(x, 77);
+    EXPECT_OK(lks_graph_input(g, "most", 3, most, &x));
+    lks_graph_destroy(&g);
+}
+
 Test(own_loop_ref, a_checkpoint_without_data_resumes_to_the_same_digest)
 {
     char *folder = scratch_make(), want[65], got[65];
