@@ -75,12 +75,12 @@ static void same_as_fit(const char *select, bool split)
         if (split) {
             EXPECT_OK(lks_trainer_forward(b, &batch, &info));
             EXPECT_OK(lks_trainer_backward(b));
-            cr_assert_eq(lks_trainer_steps(b), s);
+            cr_assert_eq(lks_trainer_steps(b), (uint64_t)s);
             EXPECT_OK(lks_trainer_update(b));
         } else {
             EXPECT_OK(lks_trainer_step(b, &batch, &info));
         }
-        cr_assert_eq(lks_trainer_steps(b), s + 1);
+        cr_assert_eq(lks_trainer_steps(b), (uint64_t)s + 1);
         cr_assert(info.step == (uint64_t)s && info.samples == batch.samples);
         cr_assert(info.loss == fit_info[s].loss && info.hits == fit_info[s].hits,
                   "step %d: loss %a, hits %u, in the fit %a, %u", s, (double)info.loss, info.hits,
