@@ -91,7 +91,8 @@ static lks_status open_cl(struct lksi_dev *d, const struct lksi_cl_device *c, cl
     cl_int e;
     d->id = c->id;
     d->soft_divsqrt = d->soft_divsqrt || !d->limits.native_divsqrt;
-    d->late = d->limits.type == LKSI_DEV_CPU;
+    /* Oclgrind calls itself a GPU; its compiler crashes where two threads use it (seen in 21.10). */
+    d->late = d->limits.type == LKSI_DEV_CPU || strcmp(d->limits.platform, "Oclgrind") == 0;
     set_options(d);
     LKSI_TRY(check_device(d));
     if (context != NULL) {
