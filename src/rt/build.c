@@ -65,7 +65,7 @@ static bool from_binary(struct lksi_dev *dev, struct lksi_part *part)
     struct lksi_entry entry;
     const unsigned char *binary;
     cl_int e, state = CL_SUCCESS;
-    if (!lksi_cache_load(dev, part->key, &entry))
+    if (dev->keeps_kernels || !lksi_cache_load(dev, part->key, &entry))
         return false;
     binary = entry.binary;
     part->program =
@@ -162,7 +162,7 @@ lks_status lksi_part_build(struct lksi_dev *dev, struct lksi_part *part)
     LKSI_TRY(make_key(dev, part));
     if (!from_binary(dev, part))
         st = from_source(dev, part);
-    if (!dev->late || dev->cache_dir == NULL) {
+    if (!dev->late || dev->keeps_kernels || dev->cache_dir == NULL) {
         free(part->text);
         part->text = NULL;
     }
@@ -197,7 +197,7 @@ lks_status lksi_part_settle(struct lksi_dev *dev, struct lksi_part *part)
 {
     cl_program again = NULL;
     lks_status st = LKS_OK;
-    if (!part->grown || dev->cache_dir == NULL)
+    if (!part->grown || dev->keeps_kernels || dev->cache_dir == NULL)
         return LKS_OK;
     LKSI_TRY(lksi_dev_wait(dev, 0));
     if (!part->fresh)

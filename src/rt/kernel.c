@@ -29,7 +29,7 @@ lks_status lksi_kernel_create(struct lksi_kernel **kernel, struct lksi_program *
     if (k == NULL)
         return LKS_E_MEMORY;
     k->dev = program->dev;
-    k->part = &program->part[place->part];
+    k->part = program->part[place->part];
     snprintf(k->name, sizeof k->name, "%s_u%zu", name, place->index);
     k->kernel = clCreateKernel(k->part->program, k->name, &e);
     if (e != CL_SUCCESS) {

@@ -82,8 +82,20 @@ static lks_status check_device(const struct lksi_dev *d)
     return LKS_OK;
 }
 
+/*
+ * PoCL keeps every kernel that it compiled in a cache of its own, by the hash of the program's
+ * text, unless told not to. Asking it for a binary compiles each kernel once more, without a local
+ * size, which doubles the time of a cold start, and a warm start from the binary is not faster.
+ */
+static bool keeps_kernels(const struct lksi_limits *limits)
+{
+    const char *cache = getenv("POCL_KERNEL_CACHE");
+    return strcmp(limits->platform, "Portable Computing Language") == 0 &&
+           (cache == NULL || strcmp(cache, "0") != 0);
+}
+
 static lks_status open_cl(struct lksi_dev *d, const struct lksi_cl_device *c, cl_context context,
-                          cl_command_queue queue)
+                          cl_command_queue queue, bool always_binaries)
 {
     cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)c->platform,
                                           0};
@@ -93,6 +105,7 @@ static lks_status open_cl(struct lksi_dev *d, const struct lksi_cl_device *c, cl
     d->soft_divsqrt = d->soft_divsqrt || !d->limits.native_divsqrt;
     /* Oclgrind calls itself a GPU; its compiler crashes where two threads use it (seen in 21.10). */
     d->late = d->limits.type == LKSI_DEV_CPU || strcmp(d->limits.platform, "Oclgrind") == 0;
+    d->keeps_kernels = !always_binaries && keeps_kernels(&d->limits);
     set_options(d);
     LKSI_TRY(check_device(d));
     if (context != NULL) {
@@ -137,7 +150,7 @@ static lks_status open_one(struct lksi_dev **dev, const struct lksi_cl_device *c
     if (c->id == NULL)
         LKSI_TRY(lksi_pool_create(&d->pool, p->threads));
     else
-        LKSI_TRY(open_cl(d, c, context, queue));
+        LKSI_TRY(open_cl(d, c, context, queue, p->always_binaries));
     *dev = d;
     return LKS_OK;
 fail:

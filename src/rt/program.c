@@ -1,7 +1,8 @@
 /*
  * program.c - gives units to programs and builds these: equal units once, all in one program where
- * the driver compiles one at a time (CPU devices), else each in its own program, in parallel.
- * build.c builds one program, kernel.c launches.
+ * the driver compiles one at a time (CPU devices), else each in its own program, in parallel. A
+ * unit that a living program of the device holds is taken from there: plans of other batch sizes,
+ * and of evaluation, have most units in common. build.c builds one program, kernel.c launches.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -29,30 +30,89 @@ static bool same_unit(const struct lksi_unit *a, const struct lksi_unit *b)
            strcmp(text_of(a->options), text_of(b->options)) == 0;
 }
 
-/* The part that a new unit joins: one with the same options on a late device, else a new one. */
-static struct lksi_part *part_for(struct lksi_program *p, const struct lksi_unit *unit)
+/* All that makes a unit what it is, as one text. NULL: no memory. */
+static char *name_of(const struct lksi_unit *u)
 {
-    for (size_t i = 0; p->dev->late && i < p->n_parts; i++)
-        if (strcmp(text_of(p->part[i].unit[0]->options), text_of(unit->options)) == 0)
-            return &p->part[i];
-    return &p->part[p->n_parts++];
+    struct lksi_str s = {0};
+    lksi_str_add(&s, "%s\n%s\n%s\n", text_of(u->source), text_of(u->defines), text_of(u->options));
+    if (u->source == NULL)
+        lksi_str_append(&s, text_of(u->text), strlen(text_of(u->text)));
+    if (s.failed) {
+        free(s.text);
+        return NULL;
+    }
+    return s.text;
+}
+
+/* Places unit i in a program that is alive, of this or another plan, if one has it. */
+static lks_status find_alive(struct lksi_program *p, const struct lksi_unit *unit, size_t i,
+                             bool *found)
+{
+    char *name = name_of(unit);
+    *found = false;
+    if (name == NULL)
+        return LKS_E_MEMORY;
+    for (struct lksi_part *part = p->dev->parts; part != NULL && !*found; part = part->next)
+        for (size_t u = 0; u < part->n_units && !*found; u++) {
+            size_t at = 0;
+            if (strcmp(part->name[u], name) != 0)
+                continue;
+            while (at < p->n_parts && p->part[at] != part)
+                at++;
+            if (at == p->n_parts) {
+                p->part[p->n_parts++] = part;
+                part->users++;
+            }
+            p->place[i].part = at;
+            p->place[i].index = u;
+            *found = true;
+        }
+    free(name);
+    return LKS_OK;
+}
+
+/* The part that a new unit joins: one with the same options on a late device, else a new one.
+ * NULL: no memory. */
+static struct lksi_part *part_for(struct lksi_program *p, const struct lksi_unit *unit, size_t *at)
+{
+    for (*at = 0; p->dev->late && *at < p->n_parts; ++*at) {
+        struct lksi_part *part = p->part[*at];
+        if (part->program == NULL &&
+            strcmp(text_of(part->unit[0]->options), text_of(unit->options)) == 0)
+            return part;
+    }
+    *at = p->n_parts;
+    p->part[*at] = lksi_alloc(1, sizeof *p->part[*at]);
+    if (p->part[*at] == NULL)
+        return NULL;
+    p->part[*at]->users = 1;
+    return p->part[p->n_parts++];
 }
 
 static lks_status group_units(struct lksi_program *p, const struct lksi_unit *units)
 {
     for (size_t i = 0; i < p->n_units; i++) {
-        size_t twin = 0;
+        struct lksi_part *part;
+        size_t twin = 0, at;
+        bool alive;
+        lks_status st;
         while (twin < i && !same_unit(&units[i], &units[twin]))
             twin++;
         if (twin < i) {
             p->place[i] = p->place[twin];
             continue;
         }
-        struct lksi_part *part = part_for(p, &units[i]);
-        if (!lksi_grow(&part->unit, &part->unit_capacity, part->n_units + 1, sizeof *part->unit))
+        st = find_alive(p, &units[i], i, &alive);
+        if (st != LKS_OK)
+            return st;
+        if (alive)
+            continue;
+        part = part_for(p, &units[i], &at);
+        if (part == NULL ||
+            !lksi_grow(&part->unit, &part->unit_capacity, part->n_units + 1, sizeof *part->unit))
             return LKS_E_MEMORY;
         part->unit[part->n_units] = &units[i];
-        p->place[i].part = (size_t)(part - p->part);
+        p->place[i].part = at;
         p->place[i].index = part->n_units++;
     }
     return LKS_OK;
@@ -73,7 +133,10 @@ static void build_next(struct crew *c)
 {
     size_t i = c->next++;
     pthread_mutex_unlock(&c->lock);
-    lks_status st = lksi_part_build(c->program->dev, &c->program->part[i]);
+    struct lksi_part *part = c->program->part[i];
+    lks_status st = LKS_OK;
+    if (part->program == NULL)
+        st = lksi_part_build(c->program->dev, part);
     pthread_mutex_lock(&c->lock);
     if (st != LKS_OK && c->status == LKS_OK) {
         c->status = st;
@@ -143,6 +206,32 @@ static lks_status build_all(struct lksi_program *p, struct lksi_build_progress p
     return c.status == LKS_OK ? LKS_OK : lksi_fail(c.status, "%s", c.message);
 }
 
+/* New parts are built: names their units, for others that want them, and enters them. */
+static lks_status enter(struct lksi_program *p)
+{
+    for (size_t i = 0; i < p->n_parts; i++) {
+        struct lksi_part *part = p->part[i];
+        if (part->name != NULL)
+            continue;
+        part->name = lksi_alloc(part->n_units, sizeof *part->name);
+        if (part->name == NULL)
+            return LKS_E_MEMORY;
+        for (size_t u = 0; u < part->n_units; u++)
+            if ((part->name[u] = name_of(part->unit[u])) == NULL)
+                return LKS_E_MEMORY;
+    }
+    for (size_t i = 0; i < p->n_parts; i++) {
+        struct lksi_part *part = p->part[i];
+        if (part->unit == NULL)
+            continue;     /* it came from the list */
+        free(part->unit); /* the units belong to the caller */
+        part->unit = NULL;
+        part->next = p->dev->parts;
+        p->dev->parts = part;
+    }
+    return LKS_OK;
+}
+
 lks_status lksi_program_build(struct lksi_program **program, struct lksi_dev *dev,
                               const struct lksi_unit *units, size_t count,
                               struct lksi_build_progress progress)
@@ -165,10 +254,7 @@ lks_status lksi_program_build(struct lksi_program **program, struct lksi_dev *de
     }
     LKSI_TRY(group_units(p, units));
     LKSI_TRY(build_all(p, progress));
-    for (size_t i = 0; i < p->n_parts; i++) { /* the units belong to the caller */
-        free(p->part[i].unit);
-        p->part[i].unit = NULL;
-    }
+    LKSI_TRY(enter(p));
     *program = p;
     return LKS_OK;
 fail:
@@ -176,20 +262,34 @@ fail:
     return st;
 }
 
+static void leave(struct lksi_dev *dev, struct lksi_part *part)
+{
+    if (--part->users > 0)
+        return;
+    for (struct lksi_part **at = &dev->parts; *at != NULL; at = &(*at)->next)
+        if (*at == part) {
+            *at = part->next;
+            break;
+        }
+    if (part->program != NULL)
+        clReleaseProgram(part->program);
+    lksi_entry_free(&part->entry);
+    for (size_t u = 0; part->name != NULL && u < part->n_units; u++)
+        free(part->name[u]);
+    free(part->name);
+    free(part->unit);
+    free(part->text);
+    free(part->options);
+    free(part);
+}
+
 void lksi_program_destroy(struct lksi_program **program)
 {
     struct lksi_program *p = *program;
     if (p == NULL)
         return;
-    for (size_t i = 0; p->part != NULL && i < p->n_units; i++) {
-        struct lksi_part *part = &p->part[i];
-        if (part->program != NULL)
-            clReleaseProgram(part->program);
-        lksi_entry_free(&part->entry);
-        free(part->unit);
-        free(part->text);
-        free(part->options);
-    }
+    for (size_t i = 0; i < p->n_parts; i++)
+        leave(p->dev, p->part[i]);
     free(p->part);
     free(p->place);
     free(p);
@@ -198,14 +298,14 @@ void lksi_program_destroy(struct lksi_program **program)
 
 const char *lksi_program_digest(const struct lksi_program *program, size_t index)
 {
-    return program->part[program->place[index].part].entry.digest;
+    return program->part[program->place[index].part]->entry.digest;
 }
 
 lks_status lksi_program_settle(struct lksi_program *program)
 {
     lks_status st = LKS_OK;
     for (size_t i = 0; i < program->n_parts; i++)
-        LKSI_TRY(lksi_part_settle(program->dev, &program->part[i]));
+        LKSI_TRY(lksi_part_settle(program->dev, program->part[i]));
 fail:
     return st;
 }

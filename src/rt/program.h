@@ -6,10 +6,13 @@
 
 #include "rt/rt_cl.h"
 
-/* One cl_program: one unit, or all units with the same options. */
+/* One cl_program: one unit, or all units with the same options. Programs share them. */
 struct lksi_part {
     const struct lksi_unit **unit; /* during the build only */
+    char **name;                   /* what each unit is, after the build */
     size_t n_units, unit_capacity;
+    size_t users;           /* programs that hold it */
+    struct lksi_part *next; /* in the device's list */
     char *text; /* after the build only where lksi_part_settle may need it */
     char *options;
     cl_program program;
@@ -21,7 +24,7 @@ struct lksi_part {
 
 struct lksi_program {
     struct lksi_dev *dev;
-    struct lksi_part *part; /* n_units of them, n_parts in use */
+    struct lksi_part **part; /* room for n_units, n_parts in use */
     size_t n_parts, n_units;
     struct lksi_place {
         size_t part, index; /* of the unit: which part, and its number in the part's text */

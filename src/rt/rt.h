@@ -49,6 +49,7 @@ struct lksi_dev_params {
     bool profile; /* record events with times */
     bool soft_divsqrt;     /* force the contract's own division and square root */
     const char *cache_dir; /* of program binaries; NULL: the user's cache folder; "": no cache */
+    bool always_binaries;  /* keep binaries also where the implementation keeps kernels itself */
     const char
         *kernel_dir;  /* read kernels from here in place of the embedded ones; NULL: embedded */
     void *cl_context; /* the caller's own cl_context and cl_command_queue, or NULL */
@@ -124,8 +125,8 @@ struct lksi_build_progress {
 
 /*
  * Builds all units: as one program where builds are serialised (CPU devices), in parallel one by
- * one elsewhere; through the binary cache. Equal units are built once. LKS_E_DEVICE carries the
- * build log's first lines and the unit's name.
+ * one elsewhere; through the binary cache. Equal units are built once, also over the programs that
+ * are alive on the device. LKS_E_DEVICE carries the build log's first lines and the unit's name.
  */
 lks_status lksi_program_build(struct lksi_program **program, struct lksi_dev *dev,
                               const struct lksi_unit *units, size_t count,
@@ -140,9 +141,9 @@ void lksi_kernel_destroy(struct lksi_kernel **kernel);
 const char *lksi_program_digest(const struct lksi_program *program, size_t index);
 /*
  * Stores binaries again where the implementation compiles late (PoCL builds per local size at the
- * first launch). Call it when all kernels ran, best at the end of a run: the first time PoCL
- * compiles each kernel once more for it, which takes about as long as all first launches did.
- * Nothing is done if every launch so far was in the cache already.
+ * first launch). Call it when all kernels ran, best at the end of a run. Nothing is done if every
+ * launch so far was in the cache already, nor where the implementation keeps kernels itself, as
+ * PoCL does unless POCL_KERNEL_CACHE is 0: giving a binary, PoCL compiles each kernel once more.
  */
 lks_status lksi_program_settle(struct lksi_program *program);
 

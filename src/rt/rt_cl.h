@@ -43,6 +43,8 @@ struct lksi_dev {
     cl_context context;
     cl_command_queue queue, upload;
     bool late;         /* compiles kernels at their first launch, one after the other */
+    bool keeps_kernels;      /* across processes, by itself (PoCL): we keep no binaries */
+    struct lksi_part *parts; /* programs that are alive, to be shared (program.c) */
     bool miscounts;    /* PoCL's fault of grid.c */
     char options[160]; /* fixed build options */
     char identity[LKSI_SHA256_HEX]; /* of platform, device, driver and library version */

@@ -2,6 +2,7 @@
  * The cache of program binaries: cold, warm, damaged, shared by processes, refused, grown; and the
  * texts beside them. Each test has its own folder, for lockstep and for PoCL.
  */
+#include <ftw.h>
 #include <sys/wait.h>
 
 #include "base/file.h"
@@ -29,7 +30,8 @@ static void prepare(struct place *p)
 
 static void reopen(struct place *p, bool late)
 {
-    const struct lksi_dev_params params = {.select = "cpu", .cache_dir = p->cache};
+    const struct lksi_dev_params params = {
+        .select = "cpu", .cache_dir = p->cache, .always_binaries = true};
     lksi_dev_close(&p->dev);
     EXPECT_OK(lksi_dev_open(&p->dev, &params));
     p->dev->late = late;
@@ -39,6 +41,29 @@ static void finish(struct place *p)
 {
     lksi_dev_close(&p->dev);
     scratch_remove(p->folder);
+}
+
+static char *found_kernel;
+static time_t found_time;
+
+static int newer_kernel(const char *path, const struct stat *info, int kind, struct FTW *where)
+{
+    size_t length = strlen(path);
+    (void)where;
+    if (kind == FTW_F && length > 3 && strcmp(path + length - 3, ".so") == 0 &&
+        info->st_mtim.tv_sec >= found_time) {
+        free(found_kernel);
+        found_kernel = strdup(path);
+        found_time = info->st_mtim.tv_sec;
+    }
+    return 0;
+}
+
+/* The latest of the kernels that PoCL has compiled into `folder`; the caller's. */
+static char *newest_kernel(const char *folder)
+{
+    nftw(folder, newer_kernel, 16, FTW_PHYS);
+    return found_kernel;
 }
 
 /* Builds, runs, settles; the digest goes to `digest` (may be NULL). */
@@ -331,4 +356,32 @@ Test(cache, the_users_folder)
     unsetenv("XDG_CACHE_HOME");
     unsetenv("HOME");
     cr_expect(lksi_cache_folder(NULL) == NULL);
+}
+
+/* PoCL keeps kernels itself: our folder gets no binary, and a second program compiles none. */
+Test(cache, no_binaries_where_the_implementation_keeps_kernels)
+{
+    struct place p;
+    struct stat before, after;
+    char *pocl = scratch_make(), *own;
+    setenv("POCL_CACHE_DIR", pocl, 1);
+    prepare(&p);
+    const struct lksi_dev_params params = {.select = "cpu", .cache_dir = p.cache};
+    EXPECT_OK(lksi_dev_open(&p.dev, &params));
+    if (strcmp(p.dev->limits.platform, "Portable Computing Language") != 0)
+        cr_skip_test("the CPU device is not PoCL");
+    cr_assert(p.dev->keeps_kernels);
+    use(&p, "VALUE=7u", 8, NULL);
+    EXPECT_OK(lksi_cache_put(p.dev, "key", "text")); /* texts are kept */
+    cr_expect(count_entries(p.cache) == 1);
+    own = newest_kernel(pocl);
+    cr_assert(own != NULL && stat(own, &before) == 0);
+    lksi_dev_close(&p.dev);
+    EXPECT_OK(lksi_dev_open(&p.dev, &params));
+    use(&p, "VALUE=7u", 8, NULL);
+    cr_assert(stat(own, &after) == 0);
+    cr_expect(before.st_ino == after.st_ino && before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);
+    free(own);
+    finish(&p);
+    scratch_remove(pocl);
 }

@@ -268,3 +268,43 @@ Test(program, launches)
     lksi_program_destroy(&program);
     lksi_dev_close(&dev);
 }
+
+/* A unit that another living program holds is not built again, and outlives that program. */
+static void check_sharing(bool late)
+{
+    struct lksi_dev *dev = NULL;
+    struct lksi_program *first = NULL, *second = NULL, *third = NULL;
+    const struct lksi_unit more[] = {
+        {.text = unit_text, .defines = " MR=7  EXTRA ", .options = ""},
+        {.text = unit_text, .defines = "MR=9"},
+    };
+    OPEN_CPU(dev);
+    dev->late = late;
+    EXPECT_OK(lksi_program_build(&first, dev, four_units, 4, silent));
+    capture_log();
+    EXPECT_OK(lksi_program_build(&second, dev, more, 2, silent));
+    cr_expect(count_log("built from source") == 1, "%s", log_text);
+    EXPECT_OK(lksi_program_build(&third, dev, more, 2, silent));
+    cr_expect(count_log("built from source") == 1, "%s", log_text);
+    cr_expect_str_eq(lksi_program_digest(first, 1), lksi_program_digest(second, 0));
+    lksi_program_destroy(&first);
+    cr_expect(run_unit(dev, second, 0) == 71 && run_unit(dev, second, 1) == 90);
+    lksi_program_destroy(&second);
+    cr_expect(run_unit(dev, third, 0) == 71 && run_unit(dev, third, 1) == 90);
+    lksi_program_destroy(&third);
+    capture_log();
+    EXPECT_OK(lksi_program_build(&second, dev, more, 2, silent)); /* nobody holds them any more */
+    cr_expect(count_log("built from source") == (late ? 1 : 2), "%s", log_text);
+    lksi_program_destroy(&second);
+    lksi_dev_close(&dev);
+}
+
+Test(program, units_are_shared)
+{
+    check_sharing(true);
+}
+
+Test(program, units_are_shared_where_builds_are_parallel)
+{
+    check_sharing(false);
+}
