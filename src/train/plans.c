@@ -55,17 +55,8 @@ static void on_build(void *user, size_t done, size_t total)
     lksi_fenv_renew();
 }
 
-/*
- * Asking PoCL for a program's binary makes it compile every kernel once more, which takes as long
- * as the first time. PoCL keeps a cache of its own, so that only a long training pays for a second
- * one.
- */
-#define SETTLE_SECONDS 300
-
 lks_status lksi_step_plans_settle(struct lks_trainer *t)
 {
-    if (lksi_seconds() - t->created < SETTLE_SECONDS)
-        return LKS_OK;
     for (; t->n_settled < t->n_plan; t->n_settled++) {
         lks_status st = lksi_plan_settle(t->plan[t->n_settled].plan);
         if (st != LKS_OK)

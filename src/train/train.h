@@ -54,7 +54,6 @@ struct lks_trainer {
     struct lksi_store *store;
     struct lksi_step_plan *plan;
     size_t n_plan, cap_plan, n_settled;
-    double created; /* lksi_seconds at creation */
     struct lksi_feed feed[LKSI_FEEDS];
     size_t next_feed;
     size_t sample; /* floats a sample */

@@ -116,7 +116,6 @@ static lks_status create(lks_trainer **trainer, const lks_graph *graph,
     if (t == NULL)
         return LKS_E_MEMORY;
     t->params = *params;
-    t->created = lksi_seconds();
     t->params.batch = params->batch > 0 ? params->batch : 64;
     t->params.leaf = params->leaf > 0 ? params->leaf : 8;
     t->params.epochs = params->epochs > 0 ? params->epochs : 1;
