@@ -184,10 +184,10 @@ def check_lists(tree, readme):
     for path in sorted(glob.glob(os.path.join(tree.root, "cl/contract/*.h"))):
         if "`%s`" % os.path.basename(path) not in numerics:
             yield "docs/numerics.md: nothing on header %s" % os.path.basename(path)
-    kinds = read(os.path.join(tree.root, "src/model/model_layers.c")).partition("kinds[] = {")[2]
-    for layer in re.findall(r'^    \{"(\w+)",', kinds.partition("\n};")[0], re.M):
-        if "`%s`" % layer not in readme:
-            yield "README.md: nothing on layer %s" % layer
+    for path in sorted(glob.glob(os.path.join(tree.root, "src/model/kinds_*.c"))):
+        for layer in re.findall(r'\.word = "(\w+)",', read(path)):
+            if "`%s`" % layer not in readme:
+                yield "README.md: nothing on layer %s" % layer
 
 
 def check_suites(tree):
@@ -236,7 +236,7 @@ CLEAN = {
     "docs/numerics.md": "`relu` `relu.h`\n",
     "src/op/relu.c": "    .name = \"relu\",\n",
     "cl/contract/relu.h": "",
-    "src/model/model_layers.c": "kinds[] = {\n    {\"relu\", 0},\n};\n",
+    "src/model/kinds_activation.c": "    {.word = \"relu\",\n",
     "docs/lockstep.1": "\n.It Cm train\n",
     "src/a.c": "int lks_open;\n",
     "tools/a.sh": "",

@@ -110,13 +110,18 @@
 #ifndef LOCKSTEP_LOCKSTEP_H
 #define LOCKSTEP_LOCKSTEP_H
 
+#include <lockstep/activation.h>
 #include <lockstep/compare.h>
 #include <lockstep/dataset.h>
 #include <lockstep/device.h>
 #include <lockstep/export.h>
 #include <lockstep/graph.h>
+#include <lockstep/layers.h>
 #include <lockstep/log.h>
+#include <lockstep/loss.h>
 #include <lockstep/model.h>
+#include <lockstep/pooling.h>
+#include <lockstep/shape.h>
 #include <lockstep/status.h>
 #include <lockstep/trainer.h>
 #include <lockstep/version.h>

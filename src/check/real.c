@@ -178,32 +178,13 @@ static void softmax_cross_entropy_grad(const struct lksi_real_io *io)
     }
 }
 
-static const struct {
-    const char *op;
-    lksi_real_fn fn;
-} table[] = {
+const struct lksi_real_entry lksi_real_basic[] = {
     {"add", add},
     {"batch_mean", batch_mean},
     {"batch_mean_grad", batch_mean_grad},
     {"batch_sum", batch_sum},
-    {"batch_norm", lksi_real_batch_norm},
-    {"batch_norm_grad", lksi_real_batch_norm_grad},
-    {"batch_norm_infer", lksi_real_batch_norm_infer},
-    {"batch_norm_running", lksi_real_batch_norm_running},
-    {"bias_grad", lksi_real_bias_grad},
-    {"conv2d", lksi_real_conv2d},
-    {"conv2d_data_grad", lksi_real_conv2d_data_grad},
-    {"conv2d_weight_grad", lksi_real_conv2d_weight_grad},
-    {"dense", lksi_real_dense},
-    {"dense_data_grad", lksi_real_dense_data_grad},
-    {"dense_weight_grad", lksi_real_dense_weight_grad},
     {"fill", fill},
-    {"group_norm", lksi_real_group_norm},
-    {"group_norm_grad", lksi_real_group_norm_grad},
-    {"group_norm_param_grad", lksi_real_group_norm_param_grad},
     {"guard", guard},
-    {"maxpool", lksi_real_maxpool},
-    {"maxpool_grad", lksi_real_maxpool_grad},
     {"record", record},
     {"relu", relu},
     {"relu_grad", relu_grad},
@@ -211,12 +192,21 @@ static const struct {
     {"sgd", sgd},
     {"softmax_cross_entropy", softmax_cross_entropy},
     {"softmax_cross_entropy_grad", softmax_cross_entropy_grad},
+    {NULL, NULL},
+};
+
+/* One table a file real_FAMILY.c. */
+static const struct lksi_real_entry *const tables[] = {
+    lksi_real_basic,
+    lksi_real_norms,
+    lksi_real_windows,
 };
 
 lksi_real_fn lksi_real_find(const char *op)
 {
-    for (size_t i = 0; i < LKSI_COUNT(table); i++)
-        if (strcmp(table[i].op, op) == 0)
-            return table[i].fn;
+    for (size_t t = 0; t < LKSI_COUNT(tables); t++)
+        for (const struct lksi_real_entry *e = tables[t]; e->op != NULL; e++)
+            if (strcmp(e->op, op) == 0)
+                return e->fn;
     return NULL;
 }

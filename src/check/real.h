@@ -42,21 +42,11 @@ static inline void lksi_real_put(const struct lksi_real_io *io, int j, uint64_t 
         io->err[j][e] = bound;
 }
 
-void lksi_real_conv2d(const struct lksi_real_io *io);
-void lksi_real_conv2d_data_grad(const struct lksi_real_io *io);
-void lksi_real_conv2d_weight_grad(const struct lksi_real_io *io);
-void lksi_real_dense(const struct lksi_real_io *io);
-void lksi_real_dense_data_grad(const struct lksi_real_io *io);
-void lksi_real_dense_weight_grad(const struct lksi_real_io *io);
-void lksi_real_bias_grad(const struct lksi_real_io *io);
-void lksi_real_maxpool(const struct lksi_real_io *io);
-void lksi_real_maxpool_grad(const struct lksi_real_io *io);
-void lksi_real_batch_norm(const struct lksi_real_io *io);
-void lksi_real_batch_norm_grad(const struct lksi_real_io *io);
-void lksi_real_batch_norm_infer(const struct lksi_real_io *io);
-void lksi_real_batch_norm_running(const struct lksi_real_io *io);
-void lksi_real_group_norm(const struct lksi_real_io *io);
-void lksi_real_group_norm_grad(const struct lksi_real_io *io);
-void lksi_real_group_norm_param_grad(const struct lksi_real_io *io);
+/* The tables, each ended by a NULL name. */
+struct lksi_real_entry {
+    const char *op;
+    lksi_real_fn fn;
+};
+extern const struct lksi_real_entry lksi_real_basic[], lksi_real_norms[], lksi_real_windows[];
 
 #endif

@@ -102,7 +102,7 @@ static void statistics(const double *x, const struct image *m, struct num *mean,
     *variance = times((struct num){m2, off}, exactly(1.0 / n));
 }
 
-void lksi_real_batch_norm(const struct lksi_real_io *io)
+static void batch_norm(const struct lksi_real_io *io)
 {
     const struct lksi_batch_norm_attr *a = io->call->attr;
     struct image m = image_of(io->call);
@@ -119,7 +119,7 @@ void lksi_real_batch_norm(const struct lksi_real_io *io)
     }
 }
 
-void lksi_real_batch_norm_infer(const struct lksi_real_io *io)
+static void batch_norm_infer(const struct lksi_real_io *io)
 {
     const struct lksi_batch_norm_attr *a = io->call->attr;
     struct image m = image_of(io->call);
@@ -131,7 +131,7 @@ void lksi_real_batch_norm_infer(const struct lksi_real_io *io)
     }
 }
 
-void lksi_real_batch_norm_grad(const struct lksi_real_io *io)
+static void batch_norm_grad(const struct lksi_real_io *io)
 {
     struct image m = image_of(io->call);
     for (uint64_t c = 0; c < m.c; c++) {
@@ -161,7 +161,7 @@ void lksi_real_batch_norm_grad(const struct lksi_real_io *io)
     }
 }
 
-void lksi_real_batch_norm_running(const struct lksi_real_io *io)
+static void batch_norm_running(const struct lksi_real_io *io)
 {
     const struct lksi_batch_norm_attr *at = io->call->attr;
     double n = (double)at->count, unbias = at->count > 1 ? n / (n - 1.0) : 1.0;
@@ -265,17 +265,17 @@ static void row_gradient(const struct lksi_real_io *io, uint64_t number, const s
     }
 }
 
-void lksi_real_group_norm(const struct lksi_real_io *io)
+static void group_norm(const struct lksi_real_io *io)
 {
     each_row(io, normalise);
 }
 
-void lksi_real_group_norm_grad(const struct lksi_real_io *io)
+static void group_norm_grad(const struct lksi_real_io *io)
 {
     each_row(io, row_gradient);
 }
 
-void lksi_real_group_norm_param_grad(const struct lksi_real_io *io)
+static void group_norm_param_grad(const struct lksi_real_io *io)
 {
     const struct lksi_group_norm_attr *a = io->call->attr;
     struct image m = image_of(io->call);
@@ -300,3 +300,14 @@ void lksi_real_group_norm_param_grad(const struct lksi_real_io *io)
         put(io, 1, c, db);
     }
 }
+
+const struct lksi_real_entry lksi_real_norms[] = {
+    {"batch_norm", batch_norm},
+    {"batch_norm_grad", batch_norm_grad},
+    {"batch_norm_infer", batch_norm_infer},
+    {"batch_norm_running", batch_norm_running},
+    {"group_norm", group_norm},
+    {"group_norm_grad", group_norm_grad},
+    {"group_norm_param_grad", group_norm_param_grad},
+    {NULL, NULL},
+};

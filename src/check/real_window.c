@@ -110,7 +110,7 @@ static void add_bias(const struct lksi_real_io *io, int64_t k)
         scatter(io, (uint64_t)e, io->in[2][e % k]);
 }
 
-void lksi_real_conv2d(const struct lksi_real_io *io)
+static void conv2d(const struct lksi_real_io *io)
 {
     const struct lksi_call *call = io->call;
     const struct conv c = {call->in[0].dim, call->in[1].dim, call->out[0].dim, call->attr};
@@ -122,7 +122,7 @@ void lksi_real_conv2d(const struct lksi_real_io *io)
         apply_relu(io, NULL);
 }
 
-void lksi_real_conv2d_data_grad(const struct lksi_real_io *io)
+static void conv2d_data_grad(const struct lksi_real_io *io)
 {
     const struct lksi_call *call = io->call;
     const struct lksi_conv2d_data_grad_attr *a = call->attr;
@@ -133,7 +133,7 @@ void lksi_real_conv2d_data_grad(const struct lksi_real_io *io)
         apply_relu(io, io->in[2]);
 }
 
-void lksi_real_conv2d_weight_grad(const struct lksi_real_io *io)
+static void conv2d_weight_grad(const struct lksi_real_io *io)
 {
     const struct lksi_call *call = io->call;
     const struct lksi_conv2d_weight_grad_attr *a = call->attr;
@@ -157,7 +157,7 @@ static void dense_products(const struct lksi_real_io *io, int64_t n, int64_t i, 
                 fn(io, (uint64_t)(a * i + c), (uint64_t)(b * i + c), (uint64_t)(a * o + b));
 }
 
-void lksi_real_dense(const struct lksi_real_io *io)
+static void dense(const struct lksi_real_io *io)
 {
     const struct lksi_call *call = io->call;
     const struct lksi_dense_attr *a = call->attr;
@@ -170,7 +170,7 @@ void lksi_real_dense(const struct lksi_real_io *io)
         apply_relu(io, NULL);
 }
 
-void lksi_real_dense_data_grad(const struct lksi_real_io *io)
+static void dense_data_grad(const struct lksi_real_io *io)
 {
     const struct lksi_call *call = io->call;
     const int64_t *x = call->out[0].dim, *y = call->in[0].dim;
@@ -180,7 +180,7 @@ void lksi_real_dense_data_grad(const struct lksi_real_io *io)
         apply_relu(io, io->in[2]);
 }
 
-void lksi_real_dense_weight_grad(const struct lksi_real_io *io)
+static void dense_weight_grad(const struct lksi_real_io *io)
 {
     const struct lksi_call *call = io->call;
     const int64_t *x = call->in[0].dim, *y = call->in[1].dim;
@@ -188,7 +188,7 @@ void lksi_real_dense_weight_grad(const struct lksi_real_io *io)
     bounds(io, lksi_real_leaf_depth((uint32_t)x[0], 1, 1, call->leaf));
 }
 
-void lksi_real_bias_grad(const struct lksi_real_io *io)
+static void bias_grad(const struct lksi_real_io *io)
 {
     const struct lksi_desc *dy = &io->call->in[0];
     int64_t n = lksi_desc_count(dy), k = dy->dim[dy->rank - 1];
@@ -222,7 +222,7 @@ static uint64_t winner(const double *x, const int64_t *xd, const int64_t *yd,
     return (uint64_t)best;
 }
 
-void lksi_real_maxpool(const struct lksi_real_io *io)
+static void maxpool(const struct lksi_real_io *io)
 {
     const struct lksi_desc *x = &io->call->in[0], *y = &io->call->out[0];
     for (uint64_t e = 0; e < (uint64_t)lksi_desc_count(y); e++)
@@ -230,7 +230,7 @@ void lksi_real_maxpool(const struct lksi_real_io *io)
                       0.0);
 }
 
-void lksi_real_maxpool_grad(const struct lksi_real_io *io)
+static void maxpool_grad(const struct lksi_real_io *io)
 {
     const struct lksi_maxpool_attr *a = io->call->attr;
     const struct lksi_desc *x = &io->call->in[0], *y = &io->call->in[1];
@@ -241,3 +241,16 @@ void lksi_real_maxpool_grad(const struct lksi_real_io *io)
     if (a->relu_mask)
         apply_relu(io, io->in[0]);
 }
+
+const struct lksi_real_entry lksi_real_windows[] = {
+    {"bias_grad", bias_grad},
+    {"conv2d", conv2d},
+    {"conv2d_data_grad", conv2d_data_grad},
+    {"conv2d_weight_grad", conv2d_weight_grad},
+    {"dense", dense},
+    {"dense_data_grad", dense_data_grad},
+    {"dense_weight_grad", dense_weight_grad},
+    {"maxpool", maxpool},
+    {"maxpool_grad", maxpool_grad},
+    {NULL, NULL},
+};

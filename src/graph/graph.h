@@ -72,7 +72,11 @@ struct lks_graph {
     size_t n_buffer, cap_buffer;
     struct lksi_norm *norm;
     size_t n_norm, cap_norm;
-    int layer_count[8];       /* for default names */
+    struct {
+        const char *prefix;
+        int count;
+    } kind[32]; /* layers of each kind so far, for default names */
+    size_t n_kind;
     lksi_value logits, label; /* LKSI_NONE before the loss */
     lksi_value loss, prob, hit;
     const char *scope;        /* prefix of the names of nodes being added */

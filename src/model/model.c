@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <lockstep/loss.h>
+
 #include "base/fenv.h"
 #include "base/file.h"
 #include "model/model.h"
@@ -294,8 +296,11 @@ void lks_model_destroy(lks_model **model)
     if (model == NULL || *model == NULL)
         return;
     m = *model;
-    for (size_t i = 0; i < m->n_layer; i++)
+    for (size_t i = 0; i < m->n_layer; i++) {
         free(m->layer[i].name);
+        free(m->layer[i].from);
+        free(m->layer[i].owner);
+    }
     free(m->layer);
     free(m->name);
     lks_graph_destroy(&m->graph);
@@ -363,7 +368,7 @@ lks_status lks_model_layer(const lks_model *model, size_t index, struct lks_laye
     made = (struct lks_layer_info){
         .name = l->name,
         .type = l->type,
-        .from = l->from == 0 ? "input" : model->layer[l->from - 1].name,
+        .from = l->from,
         .rank = l->rank,
         .parameters = l->parameters,
         .multiply_adds = l->multiply_adds,

@@ -11,10 +11,13 @@
 #include "base/hash.h"
 #include "model/yaml.h"
 
+#define LKSI_MODEL_MAX_FROM 32 /* values that a layer may take */
+
 struct lksi_layer {
     char *name;
     const char *type; /* static */
-    size_t from;      /* 0: the image, i + 1: layer i */
+    char *from;       /* the names of what it takes, ", " between */
+    char *owner;      /* the layer whose parameters it shares, or NULL */
     int line;
     lks_value value;
     int rank;

@@ -311,6 +311,7 @@ static const struct lksi_op conv2d = {
     .grad = grad,
     .absorb = absorb,
     .flops = lksi_conv_flops,
+    .product = true,
     .test_case = test_case,
 };
 

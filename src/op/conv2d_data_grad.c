@@ -88,6 +88,7 @@ static const struct lksi_op conv2d_data_grad = {
     .schedules = lksi_conv2d_data_grad_schedules,
     .absorb = absorb,
     .flops = lksi_conv_flops,
+    .product = true,
     .test_case = test_case,
 };
 

@@ -70,6 +70,7 @@ static const struct lksi_op conv2d_weight_grad = {
     .ref = lksi_conv2d_weight_grad_ref,
     .schedules = lksi_conv2d_weight_grad_schedules,
     .flops = lksi_conv_flops,
+    .product = true,
     .test_case = test_case,
 };
 

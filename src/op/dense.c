@@ -235,6 +235,7 @@ static const struct lksi_op dense = {
     .grad = grad,
     .absorb = absorb,
     .flops = flops,
+    .product = true,
     .test_case = test_case,
 };
 
@@ -252,6 +253,7 @@ static const struct lksi_op dense_data_grad = {
     .schedules = data_schedules,
     .absorb = absorb_data,
     .flops = flops,
+    .product = true,
     .test_case = test_case_data,
 };
 
@@ -268,6 +270,7 @@ static const struct lksi_op dense_weight_grad = {
     .ref = lksi_dense_weight_grad_ref,
     .schedules = weight_schedules,
     .flops = flops,
+    .product = true,
     .test_case = test_case_weight,
 };
 

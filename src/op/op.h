@@ -172,6 +172,7 @@ struct lksi_op {
                    const void *next_attr, const lksi_value *next_in, int slot);
     /* Floating-point operations (an fma counts two) of one call; NULL: elements of output 0. */
     double (*flops)(const struct lksi_call *call);
+    bool product; /* flops are those of a matrix product or convolution, two a multiply-add */
     /* Calls for the contract harness: fills attr (attr_size bytes), in[], n_in, leaf of case
      * `index`, returns false past the last. `long_run` asks for the large sweep too. */
     bool (*test_case)(int index, bool long_run, struct lksi_call *call, void *attr);

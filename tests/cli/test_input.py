@@ -78,7 +78,7 @@ class Model(Case):
         self.refused("pad: 1", "pad: 1, name: input", "`input`", line=7)
         self.refused("- relu", "- relu: {name: conv1}", "taken", "line 7", line=8)
         self.refused("- relu", "- relu: {from: conv3}", "`conv3`", "did you mean `conv1`", line=8)
-        self.refused("- relu", "- relu: {from: [conv1, input]}", "takes one name", line=8)
+        self.refused("- relu", "- relu: {from: [conv1, input]}", "takes one value", line=8)
 
     def test_branches(self):
         text = self.good("summary", self.model)

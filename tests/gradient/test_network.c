@@ -11,6 +11,8 @@
 
 #include "check/real.h"
 #include "contract/philox.h"
+#include <lockstep/lockstep.h>
+
 #include "graph/graph.h"
 #include "helpers.h"
 

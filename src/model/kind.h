@@ -1,0 +1,53 @@
+/*
+ * kind.h - kinds of layers in a model file. Each file kinds_FAMILY.c has a table of them;
+ * model_layers.c reads a layer's word, keys, name and inputs, and calls `build`.
+ */
+#ifndef LKSI_MODEL_KIND_H
+#define LKSI_MODEL_KIND_H
+
+#include <lockstep/lockstep.h>
+
+#include "model/model.h"
+
+enum {
+    LKSI_MAX_CHANNELS = 1 << 24, /* channels or features */
+    LKSI_MAX_WINDOW = 1 << 15    /* kernel, stride, pad, dilation */
+};
+
+/* A layer being built. */
+struct lksi_layer_in {
+    lks_graph *graph;
+    const struct lksi_node *item; /* the layer's place in the file, for messages */
+    const struct lksi_node *map;  /* its keys; NULL: a bare word */
+    const char *name, *share;     /* `share`: the layer whose parameters it takes, or NULL */
+    const lks_value *x;
+    int n_x;
+    struct lksi_str *canon;       /* append every key that the bits depend on, defaults filled in,
+                                     as " key=value"; floats by lksi_canon_float */
+};
+
+struct lksi_kind {
+    const char *word, *prefix; /* "conv2d"; default names are "conv1", "conv2", ... */
+    const char *example;       /* "conv2d: {out: 32, kernel: 5}" */
+    bool bare;                 /* may stand without keys */
+    bool shares;               /* has parameters and takes `share` */
+    int min_in, max_in;        /* values it takes; 1 and 1 for most */
+    const char *keys[14];      /* beside name, from and share; ends with NULL */
+    lks_status (*build)(const struct lksi_layer_in *l, lks_value *y);
+};
+
+/* The tables, each ended by an entry without a word. */
+extern const struct lksi_kind lksi_kinds_activation[], lksi_kinds_conv[], lksi_kinds_norm[],
+    lksi_kinds_pool[], lksi_kinds_shape[];
+
+/* Finds a kind by number over all tables; NULL past the last. */
+const struct lksi_kind *lksi_kind_at(size_t index);
+
+/* Appends " key=BITS": exact and the same in every locale. */
+void lksi_canon_float(struct lksi_str *canon, const char *key, double value);
+
+/* As lksi_map_int, and the key must be there. */
+lks_status lksi_need_int(const struct lksi_node *map, const char *key, int64_t min, int64_t max,
+                         const char *example, int64_t *out);
+
+#endif
