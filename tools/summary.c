@@ -35,21 +35,27 @@ static void shape_text(int rank, const int64_t *dims, char *text, size_t size)
 static lks_status print_layers(const lks_model *m)
 {
     int64_t parameters = 0, multiply_adds = 0;
-    char shape[96], previous[80] = "input";
+    char shape[96], previous[256] = "input";
+    int width = 16;
     uint32_t hwc[3];
     lks_dataset_shape(lks_model_train_data(m), hwc);
-    printf("%s%-16s %-13s %-20s %14s %18s%s\n", color_bold(1), "layer", "type", "output",
+    for (size_t i = 0; i < lks_model_layer_count(m); i++) {
+        struct lks_layer_info l;
+        if (lks_model_layer(m, i, &l) == LKS_OK && (int)strlen(l.name) > width)
+            width = (int)strlen(l.name);
+    }
+    printf("%s%-*s %-13s %-20s %14s %18s%s\n", color_bold(1), width, "layer", "type", "output",
            "parameters", "multiply-adds", color_off(1));
     shape_text(3, (int64_t[]){hwc[0], hwc[1], hwc[2]}, shape, sizeof shape);
-    printf("%-16s %-13s %-20s\n", "input", "", shape);
+    printf("%-*s %-13s %-20s\n", width, "input", "", shape);
     for (size_t i = 0; i < lks_model_layer_count(m); i++) {
         struct lks_layer_info l;
         lks_status st = lks_model_layer(m, i, &l);
         if (st != LKS_OK)
             return st;
         shape_text(l.rank, l.dims, shape, sizeof shape);
-        printf("%-16s %-13s %-20s %14" PRId64 " %18" PRId64, l.name, l.type, shape, l.parameters,
-               l.multiply_adds);
+        printf("%-*s %-13s %-20s %14" PRId64 " %18" PRId64, width, l.name, l.type, shape,
+               l.parameters, l.multiply_adds);
         if (strcmp(l.from, previous) != 0)
             printf("  from %s", l.from);
         printf("\n");
@@ -57,8 +63,8 @@ static lks_status print_layers(const lks_model *m)
         parameters += l.parameters;
         multiply_adds += l.multiply_adds;
     }
-    printf("%-16s %-13s %-20s %14" PRId64 " %18" PRId64 "  (forward, a sample)\n\n", "total", "",
-           "", parameters, multiply_adds);
+    printf("%-*s %-13s %-20s %14" PRId64 " %18" PRId64 "  (forward, a sample)\n\n", width, "total",
+           "", "", parameters, multiply_adds);
     return LKS_OK;
 }
 

@@ -201,6 +201,9 @@ static lks_status read_network(struct lks_model *m, const struct lksi_node *root
     lks_dataset_shape(m->train, hwc);
     LKSI_TRY(lks_graph_input(m->graph, "image", 3, (int64_t[]){hwc[0], hwc[1], hwc[2]}, &m->input));
     canon_head(m, &canon);
+    m->blocks = lksi_node_get(root, "blocks");
+    if (m->blocks != NULL)
+        LKSI_TRY(lksi_node_is(m->blocks, LKSI_NODE_MAPPING, "blocks: {basic: {layers: [relu]}}"));
     LKSI_TRY(lksi_node_need(root, "layers", "layers: [dense: {out: 10}]", &node));
     LKSI_TRY(lksi_model_layers(m, node, &canon));
     LKSI_TRY(lksi_node_need(root, "loss", "loss: softmax_cross_entropy", &node));
@@ -251,7 +254,8 @@ fail:
 
 static lks_status open_model(lks_model **model, const char *path)
 {
-    static const char *const keys[] = {"name", "data", "layers", "loss", "init", "train"};
+    static const char *const keys[] = {"name", "data",  "blocks", "layers",
+                                       "loss", "init", "train"};
     const struct lksi_node *root;
     struct lksi_yaml *doc = NULL;
     lks_model *m = NULL;
@@ -269,6 +273,7 @@ static lks_status open_model(lks_model **model, const char *path)
     LKSI_TRY(read_train(m, root));
     LKSI_TRY(read_data(m, root));
     LKSI_TRY(read_network(m, root));
+    m->blocks = NULL; /* goes with the document */
     lksi_yaml_destroy(&doc);
     *model = m;
     return LKS_OK;
@@ -301,6 +306,9 @@ void lks_model_destroy(lks_model **model)
         free(m->layer[i].from);
         free(m->layer[i].owner);
     }
+    for (size_t i = 0; i < m->n_block; i++)
+        free(m->block[i].name);
+    free(m->block);
     free(m->layer);
     free(m->name);
     lks_graph_destroy(&m->graph);

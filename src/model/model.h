@@ -18,7 +18,7 @@ struct lksi_layer {
     const char *type; /* static */
     char *from;       /* the names of what it takes, ", " between */
     char *owner;      /* the layer whose parameters it shares, or NULL */
-    int line;
+    int line, depth;  /* depth: blocks around it */
     lks_value value;
     int rank;
     int64_t dims[4], parameters, multiply_adds;
@@ -35,6 +35,12 @@ struct lks_model {
     lks_value input;
     struct lksi_layer *layer;
     size_t n_layer, cap_layer;
+    struct {
+        char *name;
+        size_t last; /* its last layer */
+    } *block;        /* uses of blocks, whose names mean their last layers */
+    size_t n_block, cap_block;
+    const struct lksi_node *blocks; /* while the file is read: its blocks, or NULL */
 };
 
 /*

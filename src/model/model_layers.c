@@ -1,26 +1,39 @@
 /*
  * model_layers.c - the layers of a model file. A layer is a word (`- relu`) or a word with keys
  * (`- conv2d: {out: 32, kernel: 5}`). Every kind takes `name` and `from`, those with parameters
- * `share` too; the rest is in the tables of kind.h.
+ * `share` too; the rest is in the tables of kind.h. `- block: {use: NAME}` adds the layers of a
+ * block (blocks.h).
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "graph/graph.h"
+#include "model/blocks.h"
 #include "model/kind.h"
 
-/* All words; the caller frees the array. */
+/* Where names are looked up: the file's own layers, or those of one use of a block. */
+struct scope {
+    const struct scope *outer; /* NULL: the file itself */
+    const char *prefix;        /* in front of the names of its layers */
+    size_t first;              /* the layers before it */
+    size_t in;                 /* what it takes: 0 the input, i + 1 layer i */
+    int depth;
+    size_t *uses; /* of blocks in it so far */
+};
+
+/* All words, `block` the last; the caller frees the array. */
 static lks_status all_words(const char ***words, size_t *count)
 {
     size_t n = 0;
     while (lksi_kind_at(n) != NULL)
         n++;
-    *words = lksi_alloc(n, sizeof **words);
+    *words = lksi_alloc(n + 1, sizeof **words);
     if (*words == NULL)
         return LKS_E_MEMORY;
     for (size_t i = 0; i < n; i++)
         (*words)[i] = lksi_kind_at(i)->word;
-    *count = n;
+    (*words)[n] = "block";
+    *count = n + 1;
     return LKS_OK;
 }
 
@@ -54,7 +67,9 @@ static lks_status read_kind(const struct lksi_node *item, const struct lksi_kind
         LKSI_TRY(lksi_node_choice(item, words, n, &at));
         *kind = lksi_kind_at(at);
         *map = NULL;
-        if (!(*kind)->bare)
+        if (*kind == NULL)
+            st = lksi_node_fail(item, "`block` needs keys; write e.g. `block: {use: basic}`");
+        else if (!(*kind)->bare)
             st = lksi_node_fail(item, "`%s` needs keys; write e.g. `%s`", (*kind)->word,
                                 (*kind)->example);
     } else if (item->kind != LKSI_NODE_MAPPING || item->count == 0) {
@@ -88,63 +103,104 @@ static bool is_name(const char *text)
                length;
 }
 
-/* The given name, or "conv2" for the second convolution. */
-static lks_status read_name(const struct lks_model *m, const struct lksi_node *item,
-                            const struct lksi_kind *kind, const struct lksi_node *map, char **out)
+static lks_status check_name(const struct lksi_node *node, const char **given)
+{
+    lks_status st = lksi_node_string(node, "name: first", given);
+    if (st == LKS_OK &&
+        (!is_name(*given) || strcmp(*given, "input") == 0 || strcmp(*given, "in") == 0))
+        st = lksi_node_expected(node,
+                                "up to 64 letters, digits, `_` and `-`, a letter first "
+                                "(and not `input` or `in`, which are taken)",
+                                "name: first");
+    return st;
+}
+
+/* The layer or use of a block called `name`: its number from 1; 0: none. */
+static size_t layer_called(const struct lks_model *m, const char *name)
+{
+    for (size_t i = 0; i < m->n_layer; i++)
+        if (strcmp(m->layer[i].name, name) == 0)
+            return i + 1;
+    for (size_t i = 0; i < m->n_block; i++)
+        if (strcmp(m->block[i].name, name) == 0)
+            return m->block[i].last + 1;
+    return 0;
+}
+
+/* The given name, or "conv2" for the second convolution of the scope; inside a block behind the
+ * prefix. `count` is how many of its kind stand before it. */
+static lks_status read_name(const struct lks_model *m, const struct scope *s,
+                            const struct lksi_node *item, const struct lksi_node *map,
+                            const char *prefix, size_t count, char **out)
 {
     const struct lksi_node *node = map != NULL ? lksi_node_get(map, "name") : NULL;
     struct lksi_str name = {0};
     const char *given = NULL;
-    size_t number = 1;
-    lks_status st;
-    if (node != NULL) {
-        LKSI_TRY(lksi_node_string(node, "name: first", &given));
-        if (!is_name(given) || strcmp(given, "input") == 0)
-            return lksi_node_expected(node,
-                                      "up to 64 letters, digits, `_` and `-`, a letter first "
-                                      "(and not `input`, which is the image)",
-                                      "name: first");
-        lksi_str_add(&name, "%s", given);
-    } else {
-        for (size_t i = 0; i < m->n_layer; i++)
-            number += strcmp(m->layer[i].type, kind->word) == 0;
-        lksi_str_add(&name, "%s%zu", kind->prefix, number);
-    }
+    size_t taken;
+    lks_status st = LKS_OK;
+    if (node != NULL)
+        LKSI_TRY(check_name(node, &given));
+    if (given != NULL)
+        lksi_str_add(&name, "%s%s", s->prefix, given);
+    else
+        lksi_str_add(&name, "%s%s%zu", s->prefix, prefix, count + 1);
     if (name.failed) {
         free(name.text);
         return LKS_E_MEMORY;
     }
-    for (size_t i = 0; i < m->n_layer; i++)
-        if (strcmp(m->layer[i].name, name.text) == 0) {
-            st = lksi_node_fail(node != NULL ? node : item,
-                                "the layer name `%s` is taken by the "
-                                "layer of line %d; give this one another `name`",
-                                name.text, m->layer[i].line);
-            free(name.text);
-            return st;
-        }
+    taken = layer_called(m, name.text);
+    if (taken > 0) {
+        st = lksi_node_fail(node != NULL ? node : item,
+                            "the layer name `%s` is taken by the "
+                            "layer of line %d; give this one another `name`",
+                            name.text, m->layer[taken - 1].line);
+        free(name.text);
+        return st;
+    }
     *out = name.text;
-    st = LKS_OK;
 fail:
     return st;
 }
 
+static size_t count_kind(const struct lks_model *m, const struct scope *s, const char *word)
+{
+    size_t n = 0;
+    for (size_t i = s->first; i < m->n_layer; i++)
+        n += m->layer[i].depth == s->depth && strcmp(m->layer[i].type, word) == 0;
+    return n;
+}
+
+/* `name` as the scope sees it: its own layers first, then those around it. 0: none. */
+static lks_status look_up(const struct lks_model *m, const struct scope *s, const char *name,
+                          size_t *out)
+{
+    *out = 0;
+    for (; s != NULL && *out == 0; s = s->outer) {
+        struct lksi_str full = {0};
+        lksi_str_add(&full, "%s%s", s->prefix, name);
+        if (full.failed)
+            return LKS_E_MEMORY;
+        *out = layer_called(m, full.text);
+        free(full.text);
+    }
+    return LKS_OK;
+}
+
 /* The earlier layer that `node` names: 0 for the input, i + 1 for layer i. */
-static lks_status find_layer(const struct lks_model *m, const struct lksi_node *node, size_t *out)
+static lks_status find_layer(const struct lks_model *m, const struct scope *s,
+                             const struct lksi_node *node, size_t *out)
 {
     const char *name, **names, *near;
     lks_status st = lksi_node_string(node, "from: conv1", &name);
     if (st != LKS_OK)
         return st;
-    if (strcmp(name, "input") == 0) {
-        *out = 0;
+    if (strcmp(name, "input") == 0 || (s->outer != NULL && strcmp(name, "in") == 0)) {
+        *out = name[2] == '\0' ? s->in : 0;
         return LKS_OK;
     }
-    for (size_t i = 0; i < m->n_layer; i++)
-        if (strcmp(m->layer[i].name, name) == 0) {
-            *out = i + 1;
-            return LKS_OK;
-        }
+    st = look_up(m, s, name, out);
+    if (st != LKS_OK || *out > 0)
+        return st;
     names = lksi_alloc(m->n_layer + 1, sizeof *names);
     if (names == NULL)
         return LKS_E_MEMORY;
@@ -162,9 +218,9 @@ static lks_status find_layer(const struct lks_model *m, const struct lksi_node *
 }
 
 /* What the layer takes: the one before, or those named by `from`. */
-static lks_status read_from(const struct lks_model *m, const struct lksi_node *where,
-                            const struct lksi_kind *kind, const struct lksi_node *map,
-                            size_t *from, int *n_from)
+static lks_status read_from(const struct lks_model *m, const struct scope *s,
+                            const struct lksi_node *where, const struct lksi_kind *kind,
+                            const struct lksi_node *map, size_t *from, int *n_from)
 {
     const struct lksi_node *node = map != NULL ? lksi_node_get(map, "from") : NULL;
     size_t n = 1;
@@ -173,16 +229,16 @@ static lks_status read_from(const struct lks_model *m, const struct lksi_node *w
     if (kind->max_in == 0)
         return LKS_OK;
     if (node == NULL) {
-        from[0] = m->n_layer;
+        from[0] = m->n_layer == s->first ? s->in : m->n_layer;
     } else if (node->kind == LKSI_NODE_SEQUENCE) {
         n = node->count;
         if (n == 0 || n > LKSI_MODEL_MAX_FROM)
             return lksi_node_fail(node, "names %zu layers, 1 to %d expected", n,
                                   LKSI_MODEL_MAX_FROM);
         for (size_t i = 0; i < n; i++)
-            LKSI_TRY(find_layer(m, node->items[i], &from[i]));
+            LKSI_TRY(find_layer(m, s, node->items[i], &from[i]));
     } else {
-        LKSI_TRY(find_layer(m, node, &from[0]));
+        LKSI_TRY(find_layer(m, s, node, &from[0]));
     }
     if (n > (size_t)kind->max_in)
         return lksi_node_fail(node, "`%s` takes one value; write e.g. `from: %s`", kind->word,
@@ -198,8 +254,9 @@ fail:
 }
 
 /* The layer whose parameters it takes, which must be of the same kind. */
-static lks_status read_share(const struct lks_model *m, const struct lksi_kind *kind,
-                             const struct lksi_node *map, const char **share)
+static lks_status read_share(const struct lks_model *m, const struct scope *s,
+                             const struct lksi_kind *kind, const struct lksi_node *map,
+                             const char **share)
 {
     const struct lksi_node *node = map != NULL ? lksi_node_get(map, "share") : NULL;
     size_t at;
@@ -207,7 +264,7 @@ static lks_status read_share(const struct lks_model *m, const struct lksi_kind *
     *share = NULL;
     if (node == NULL)
         return LKS_OK;
-    st = find_layer(m, node, &at);
+    st = find_layer(m, s, node, &at);
     if (st != LKS_OK)
         return st;
     if (at == 0 || strcmp(m->layer[at - 1].type, kind->word) != 0)
@@ -254,12 +311,12 @@ static lks_status from_text(const struct lks_model *m, const size_t *from, int n
     return text.failed ? LKS_E_MEMORY : LKS_OK;
 }
 
-static lks_status add_layer(struct lks_model *m, const struct lksi_node *item,
-                            struct lksi_str *canon)
+static lks_status add_layer(struct lks_model *m, const struct scope *s,
+                            const struct lksi_node *item, struct lksi_str *canon)
 {
     const struct lksi_kind *kind = NULL;
     const struct lksi_node *map = NULL, *where;
-    struct lksi_layer l = {.line = item->line};
+    struct lksi_layer l = {.line = item->line, .depth = s->depth};
     lks_value x[LKSI_MODEL_MAX_FROM];
     size_t from[LKSI_MODEL_MAX_FROM];
     struct lksi_layer_in in = {.graph = m->graph, .item = item, .x = x, .canon = canon};
@@ -269,9 +326,9 @@ static lks_status add_layer(struct lks_model *m, const struct lksi_node *item,
     LKSI_TRY(read_kind(item, &kind, &map));
     where = map != NULL ? map : item;
     l.type = kind->word;
-    LKSI_TRY(read_from(m, where, kind, map, from, &in.n_x));
-    LKSI_TRY(read_share(m, kind, map, &in.share));
-    LKSI_TRY(read_name(m, item, kind, map, &l.name));
+    LKSI_TRY(read_from(m, s, where, kind, map, from, &in.n_x));
+    LKSI_TRY(read_share(m, s, kind, map, &in.share));
+    LKSI_TRY(read_name(m, s, item, map, kind->prefix, count_kind(m, s, kind->word), &l.name));
     LKSI_TRY(from_text(m, from, in.n_x, &l.from));
     if (in.share != NULL && (l.owner = lksi_strdup(in.share)) == NULL) {
         st = LKS_E_MEMORY;
@@ -291,6 +348,10 @@ static lks_status add_layer(struct lks_model *m, const struct lksi_node *item,
         goto fail;
     lksi_str_add(canon, "\n");
     LKSI_TRY(measure(m, &l, scalars, nodes));
+    if (m->n_layer >= LKSI_MODEL_MAX_LAYERS) {
+        st = lksi_node_fail(item, "more than %d layers", LKSI_MODEL_MAX_LAYERS);
+        goto fail;
+    }
     if (!lksi_grow(&m->layer, &m->cap_layer, m->n_layer + 1, sizeof *m->layer)) {
         st = LKS_E_MEMORY;
         goto fail;
@@ -304,15 +365,106 @@ fail:
     return st;
 }
 
+static lks_status add_layers(struct lks_model *m, const struct scope *s,
+                             const struct lksi_node *layers, struct lksi_str *canon);
+
+/* From now on `name` means the last layer. */
+static lks_status name_last(struct lks_model *m, const char *name)
+{
+    if (!lksi_grow(&m->block, &m->cap_block, m->n_block + 1, sizeof *m->block) ||
+        (m->block[m->n_block].name = lksi_strdup(name)) == NULL)
+        return LKS_E_MEMORY;
+    m->block[m->n_block++].last = m->n_layer - 1;
+    return LKS_OK;
+}
+
+/* The layers of a block once, under the name `name`. */
+static lks_status add_block_once(struct lks_model *m, const struct scope *outer,
+                                 const struct lksi_node *use, size_t in, const char *name,
+                                 struct lksi_str *canon)
+{
+    struct lksi_block_body body = {0};
+    struct lksi_str prefix = {0};
+    size_t uses = 0;
+    struct scope s = {outer, NULL, m->n_layer, in, outer->depth + 1, &uses};
+    lks_status st;
+    lksi_str_add(&prefix, "%s_", name);
+    if (prefix.failed)
+        return LKS_E_MEMORY;
+    s.prefix = prefix.text;
+    LKSI_TRY(lksi_block_body_make(m->blocks, use, &body));
+    st = add_layers(m, &s, body.layers, canon);
+    if (st == LKS_E_INPUT)
+        lksi_fail_prefix(st, "%s:%d: block `%s`: ", use->file, use->line, name);
+    if (st != LKS_OK)
+        goto fail;
+    st = name_last(m, name);
+fail:
+    free(prefix.text);
+    lksi_block_body_free(&body);
+    return st;
+}
+
+/* `- block: {use: NAME, times: N, name: X}`. One use is called X; several are X_1, X_2, ..., and X
+ * means the last. */
+static lks_status add_block(struct lks_model *m, const struct scope *s,
+                            const struct lksi_node *item, struct lksi_str *canon)
+{
+    const struct lksi_node *use = item->items[0], *node;
+    size_t in = m->n_layer == s->first ? s->in : m->n_layer;
+    int64_t times = 1;
+    char *name = NULL;
+    lks_status st = LKS_OK;
+    if (s->depth >= LKSI_BLOCK_MAX_DEPTH)
+        return lksi_node_fail(use, "blocks inside blocks, more than %d deep",
+                              LKSI_BLOCK_MAX_DEPTH);
+    LKSI_TRY(lksi_node_is(use, LKSI_NODE_MAPPING, "block: {use: basic}"));
+    LKSI_TRY(lksi_map_int(use, "times", 1, LKSI_BLOCK_MAX_TIMES, "times: 2", &times));
+    node = lksi_node_get(use, "from");
+    if (node != NULL)
+        LKSI_TRY(find_layer(m, s, node, &in));
+    LKSI_TRY(read_name(m, s, item, use, "block", (*s->uses)++, &name));
+    for (int64_t i = 1; i <= times; i++) {
+        struct lksi_str one = {0};
+        lksi_str_add(&one, "%s", name);
+        if (times > 1)
+            lksi_str_add(&one, "_%d", (int)i);
+        st = one.failed ? LKS_E_MEMORY : add_block_once(m, s, use, in, one.text, canon);
+        free(one.text);
+        if (st != LKS_OK)
+            goto fail;
+        in = m->n_layer;
+    }
+    if (times > 1)
+        st = name_last(m, name);
+fail:
+    free(name);
+    return st;
+}
+
+static lks_status add_layers(struct lks_model *m, const struct scope *s,
+                             const struct lksi_node *layers, struct lksi_str *canon)
+{
+    lks_status st = LKS_OK;
+    for (size_t i = 0; i < layers->count && st == LKS_OK; i++) {
+        const struct lksi_node *item = layers->items[i];
+        bool block = item->kind == LKSI_NODE_MAPPING && item->count == 1 &&
+                     strcmp(item->items[0]->key, "block") == 0;
+        st = block ? add_block(m, s, item, canon) : add_layer(m, s, item, canon);
+    }
+    return st;
+}
+
 lks_status lksi_model_layers(struct lks_model *m, const struct lksi_node *layers,
                              struct lksi_str *canon)
 {
+    size_t uses = 0;
+    const struct scope file = {.prefix = "", .uses = &uses};
     lks_status st;
     LKSI_TRY(lksi_node_is(layers, LKSI_NODE_SEQUENCE, "- dense: {out: 10}"));
     if (layers->count == 0)
         return lksi_node_fail(layers, "no layer; write e.g. `- dense: {out: 10}`");
-    for (size_t i = 0; i < layers->count; i++)
-        LKSI_TRY(add_layer(m, layers->items[i], canon));
+    return add_layers(m, &file, layers, canon);
 fail:
     return st;
 }
