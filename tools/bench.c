@@ -267,7 +267,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_bench = {
     "bench",
     "[MODEL.yaml | --op NAME] [options]",
-    "times operators or whole training steps",
+    "time operators or whole training steps",
     "Without a model file and --op it times every operator at its largest size of `lockstep check\n"
     "--long`. Each case runs warm; median, smallest and largest time are told, GFLOP/s and GB/s\n"
     "(every input and output counted once), and their shares of what the same device reached with\n"

@@ -176,19 +176,6 @@ static const struct maker *maker_of(const char *op)
     return NULL;
 }
 
-static int fail_unknown_op(const char *op)
-{
-    const char *names[256], *near;
-    const struct lksi_op *o;
-    size_t n = 0;
-    while (n < LKSI_COUNT(names) && (o = lksi_op_at(n)) != NULL)
-        names[n++] = o->name;
-    near = nearest(op, names, n);
-    return fail_usage("--op: there is no operator `%s`%s%s%s", op,
-                      near != NULL ? "; did you mean `" : "", near != NULL ? near : "",
-                      near != NULL ? "`?" : "");
-}
-
 static int get_shape(const struct bench_options *o, const struct maker *m, struct shape *s)
 {
     *s = (struct shape){
@@ -216,8 +203,10 @@ int bench_check_op(const struct bench_options *o)
 {
     struct shape s;
     const struct maker *m = o->op != NULL ? maker_of(o->op) : NULL;
-    if (o->op != NULL && lksi_op_find(o->op) == NULL)
-        return fail_unknown_op(o->op);
+    bool all = o->schedule != NULL && strcmp(o->schedule, "all") == 0;
+    int status = check_op_words(o->op, all ? NULL : o->schedule);
+    if (status != EXIT_OK)
+        return status;
     if (o->op != NULL && lksi_op_find(o->op)->view)
         return fail_usage("--op %s: it launches nothing, so there is nothing to time", o->op);
     if (o->plain && o->schedule != NULL)

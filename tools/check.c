@@ -19,7 +19,7 @@ struct options {
     struct device_choice device;
     const char *op, *schedule, *regime;
     struct number only_case, seed;
-    bool long_run, json;
+    bool long_run, json, list;
 };
 
 static const struct option_spec specs[] = {
@@ -33,6 +33,8 @@ static const struct option_spec specs[] = {
      "these inputs only: uniform, wide, subnormal, zeros,\nties, underflow", 0},
     {"seed", 0, OPTION_U64, offsetof(struct options, seed), "N", "of the inputs (default: 1)", 0},
     {"long", 0, OPTION_FLAG, offsetof(struct options, long_run), NULL, "the large sizes too", 0},
+    {"list", 0, OPTION_FLAG, offsetof(struct options, list), NULL,
+     "only list the operators and their schedules", 0},
     {"json", 0, OPTION_FLAG, offsetof(struct options, json), NULL,
      "one JSON object a schedule, one a line", 0},
     OPTION_COMMON,
@@ -162,7 +164,7 @@ static int report(struct tally *t, const struct options *o)
     if (!o->json) {
         if (t->failed > 0)
             printf("\n%s", t->failures.text);
-        printf("%s%zu schedules give the contract's bits, %zu failed, %zu are for other devices "
+        printf("%s%zu schedules give the contract's bits, %zu failed, %zu decline here "
                "(%d runs)\n",
                t->failed > 0 ? "" : "\n", t->passed, t->failed, t->not_here, t->runs);
     }
@@ -197,18 +199,7 @@ static int check_words(const struct options *o)
                           o->regime);
     if (o->only_case.value >= INT32_MAX)
         return fail_usage("--case %" PRIu64 ": no operator has so many cases", o->only_case.value);
-    if (o->op != NULL && lksi_op_find(o->op) == NULL) {
-        const char *names[256];
-        const struct lksi_op *op;
-        size_t n = 0;
-        while (n < LKSI_COUNT(names) && (op = lksi_op_at(n)) != NULL)
-            names[n++] = op->name;
-        const char *near = nearest(o->op, names, n);
-        return fail_usage("--op: there is no operator `%s`%s%s%s", o->op,
-                          near != NULL ? "; did you mean `" : "", near != NULL ? near : "",
-                          near != NULL ? "`?" : "; `lockstep check --device ref` lists them");
-    }
-    return EXIT_OK;
+    return check_op_words(o->op, o->schedule);
 }
 
 static int run(const struct command *self, int argc, char **argv)
@@ -221,6 +212,10 @@ static int run(const struct command *self, int argc, char **argv)
         return status;
     if (n_rest != 0)
         return fail_usage("check takes no `%s`", rest[0]);
+    if (o.list) {
+        list_ops();
+        return EXIT_OK;
+    }
     status = check_words(&o);
     if (status == EXIT_OK)
         status = open_device(&device, &o.device);
@@ -233,7 +228,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_check = {
     "check",
     "[options]",
-    "every schedule against its contract on a device",
+    "compare every schedule with its contract on a device",
     "Each operator runs on seeded inputs in several regimes and sizes, and every element of its\n"
     "outputs is compared with the contract, bit by bit. A failure ends with the line that repeats\n"
     "it. A schedule made for other devices declines, with its reason.\n\n"

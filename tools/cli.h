@@ -58,6 +58,7 @@ enum option_kind {
     OPTION_LIST, /* struct text_list, may be given again */
     OPTION_U32,  /* struct number, at least `low` */
     OPTION_U64,
+    OPTION_THREADS, /* struct number, 1 to LKS_MAX_THREADS */
     OPTION_REAL, /* struct real, 0 to 1 */
     OPTION_COLOR /* none: acts at once */
 };
@@ -130,12 +131,20 @@ struct device_choice {
      "CPU device)",                                                                                \
      0},                                                                                           \
     {                                                                                              \
-        "threads", 0, OPTION_U32, offsetof(type, member.threads), "N",                             \
+        "threads", 0, OPTION_THREADS, offsetof(type, member.threads), "N",                             \
             "threads of the device `ref` (default: one a processor)", 1                            \
     }
 
 /* Opens the device that the options name. EXIT_OK, or the exit status after saying the error. */
 int open_device(struct lks_device **device, const struct device_choice *choice);
+
+/* ---- operators (op_names.c) ---- */
+
+/* EXIT_OK if `op` is an operator and `schedule` one of its schedules (of any, if `op` is NULL); else
+ * says which there are. Either may be NULL. */
+int check_op_words(const char *op, const char *schedule);
+/* Prints every operator with its schedules, one a line. */
+void list_ops(void);
 
 /* ---- subcommands ---- */
 

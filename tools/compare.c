@@ -10,6 +10,7 @@
 
 #include "cli.h"
 #include "progress.h"
+#include "train/weights.h"
 
 enum { DEFAULT_STEPS = 3, LINE_SECONDS = 10 };
 
@@ -23,7 +24,7 @@ struct options {
 static const struct option_spec specs[] = {
     {"device", 'd', OPTION_LIST, offsetof(struct options, devices), "DEVICE",
      "twice: the two devices; cpu, gpu, ref, PLATFORM:N or\npart of a device's name", 0},
-    {"threads", 0, OPTION_U32, offsetof(struct options, threads), "N",
+    {"threads", 0, OPTION_THREADS, offsetof(struct options, threads), "N",
      "threads of the device `ref` (default: one a processor)", 1},
     {"steps", 0, OPTION_U64, offsetof(struct options, steps), "N", "steps to compare (default: 3)",
      1},
@@ -48,6 +49,11 @@ struct pair {
     struct progress progress;
     uint64_t steps, tensors, bytes; /* compared */
 };
+
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
 
 static void on_build(void *user, size_t done, size_t total)
 {
@@ -121,8 +127,12 @@ static int open_pair(struct pair *p, const char *model_file, const struct option
     uint64_t most = steps_in(p->model, &base);
     uint64_t steps = o->steps.given ? o->steps.value : most < DEFAULT_STEPS ? most : DEFAULT_STEPS;
     if (steps > most)
-        return fail_usage("--steps %" PRIu64 ": the whole training has %" PRIu64 " steps", steps,
-                          most);
+        return fail_usage("--steps %" PRIu64 ": the whole training has %" PRIu64 " step%s", steps,
+                          most, plural(most));
+    if (o->weights != NULL)
+        st = lksi_weights_check(lks_model_graph(p->model), &base, o->weights);
+    if (st != LKS_OK)
+        return fail_library(st);
     progress_init(&p->progress, o->quiet, steps, 1, 1);
     for (int side = 0; side < 2 && status == EXIT_OK; side++)
         status = open_side(p, side, o, &base);
@@ -193,16 +203,16 @@ static int compare(struct pair *p)
     print_devices(p);
     if (!same) {
         print_difference(&first);
-        printf("before it   %" PRIu64 " whole steps, %" PRIu64 " tensors agreed\n", p->steps,
-               p->tensors);
+        printf("before it   %" PRIu64 " whole step%s, %" PRIu64 " tensor%s agreed\n", p->steps,
+               plural(p->steps), first.agreed, plural(first.agreed));
         return EXIT_NO;
     }
     st = lks_trainer_weights_sha256(p->trainer[0], hex);
     if (st != LKS_OK)
         return fail_library(st);
-    printf("%ssame bits%s   %" PRIu64 " steps, %" PRIu64 " tensors, %" PRIu64 " bytes (%s)\n"
+    printf("%ssame bits%s   %" PRIu64 " step%s, %" PRIu64 " tensors, %" PRIu64 " bytes (%s)\n"
            "weights     sha256 %s\n",
-           color_bold(1), color_off(1), p->steps, p->tensors, p->bytes,
+           color_bold(1), color_off(1), p->steps, plural(p->steps), p->tensors, p->bytes,
            human_bytes(p->bytes, size, sizeof size), hex);
     return EXIT_OK;
 }
@@ -233,7 +243,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_compare = {
     "compare",
     "MODEL.yaml --device A --device B [options]",
-    "the same training on two devices, every tensor compared",
+    "train on two devices at once and compare every tensor",
     "Both devices train in lockstep: after each operator its outputs are read back from both and\n"
     "compared bit for bit. Ends at the first difference and names it.\n\n"
     "Exit status: 0 if every tensor of every step agreed, 1 if one differed.",

@@ -61,7 +61,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_devices = {
     "devices",
     "",
-    "every device, its limits, and whether it is admitted",
+    "list every device, its limits, and whether it is admitted",
     "The bold word in front is what --device takes for exactly this device. A device is admitted "
     "if\n"
     "its arithmetic keeps the contract of the bits; else the reason is given.",

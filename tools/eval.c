@@ -59,7 +59,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_eval = {
     "eval",
     "MODEL.yaml --weights FILE [options]",
-    "loss and accuracy of weights on the test data",
+    "print loss and accuracy of weights on the test data",
     NULL,
     specs,
     LKSI_COUNT(specs),

@@ -49,7 +49,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_hash = {
     "hash",
     "FILE...",
-    "sha256 of a weights file and of each tensor in it",
+    "print the sha256 of a weights file and of each tensor in it",
     "The first line is what `sha256sum FILE` prints: the digest of the run. Then a line a tensor:\n"
     "sha256 of its bytes, name, type and shape.",
     specs,

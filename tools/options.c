@@ -2,6 +2,7 @@
  * options.c - one table a subcommand says which options it takes; reading, checking and the help
  * text follow from it. getopt_long does the reading.
  */
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -41,7 +42,8 @@ static void print_option(char letter, const char *name, const char *arg, const c
 
 void print_help(const struct command *self)
 {
-    printf("Usage: lockstep %s %s\n\n%s.\n", self->name, self->args, self->summary);
+    printf("Usage: lockstep %s %s\n\n%c%s.\n", self->name, self->args, toupper(self->summary[0]),
+           self->summary + 1);
     if (self->detail != NULL)
         printf("\n%s\n", self->detail);
     printf("\nOptions:\n");
@@ -94,7 +96,9 @@ static int store(const struct option_spec *o, const char *text, void *values)
     struct number *number = to;
     struct real *real = to;
     struct text_list *list = to;
-    uint64_t high = o->kind == OPTION_U32 ? UINT32_MAX : UINT64_MAX;
+    uint64_t high = o->kind == OPTION_THREADS ? LKS_MAX_THREADS
+                    : o->kind == OPTION_U32   ? UINT32_MAX
+                                              : UINT64_MAX;
     switch (o->kind) {
     case OPTION_FLAG:
         *(bool *)to = true;
@@ -111,6 +115,7 @@ static int store(const struct option_spec *o, const char *text, void *values)
         return EXIT_OK;
     case OPTION_U32:
     case OPTION_U64:
+    case OPTION_THREADS:
         number->given = true;
         if (read_number(text, o->low, high, &number->value))
             return EXIT_OK;

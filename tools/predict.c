@@ -153,7 +153,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_predict = {
     "predict",
     "MODEL.yaml --weights FILE {IMAGE.png... | --index N} [options]",
-    "the class of pictures or of samples of the data",
+    "print the class of pictures or of samples of the data",
     "In a pipe each line holds name, class and probability between tabs; with --probabilities, a\n"
     "fourth field with those of all classes.",
     specs,

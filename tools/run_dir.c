@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 
 #include "base/file.h"
 #include "run_dir.h"
+
+#define PROBE ".lockstep-probe.tmp"
 
 static const char *const names[RUN_FILES] = {
     [RUN_WEIGHTS] = "weights.safetensors",
@@ -61,17 +64,26 @@ static void remove_empty(const char *path, const char *top)
     free(at);
 }
 
-/* Temporary files of atomic writes that a kill cut short (base/file.c names them so). The lock is
- * held, so nobody is writing them. */
+/* `name` is that of a temporary file (base/file.c makes them) and its process is gone, or this one,
+ * which has written nothing here yet: what a kill cut short. */
+static bool is_leftover(const char *name)
+{
+    long pid;
+    unsigned number;
+    int end = -1;
+    if (sscanf(name, ".lockstep-%ld-%u.tmp%n", &pid, &number, &end) != 2 || end < 0 ||
+        name[end] != '\0')
+        return strcmp(name, PROBE) == 0;
+    return pid == (long)getpid() || (pid > 0 && kill((pid_t)pid, 0) != 0 && errno == ESRCH);
+}
+
 static void remove_leftovers(const char *path)
 {
     DIR *dir = opendir(path);
     struct dirent *e;
-    while (dir != NULL && (e = readdir(dir)) != NULL) {
-        const char *tail = strrchr(e->d_name, '.');
-        if (strncmp(e->d_name, ".lockstep-", 10) == 0 && tail != NULL && strcmp(tail, ".tmp") == 0)
+    while (dir != NULL && (e = readdir(dir)) != NULL)
+        if (is_leftover(e->d_name))
             unlinkat(dirfd(dir), e->d_name, 0);
-    }
     if (dir != NULL)
         closedir(dir);
 }
@@ -95,7 +107,7 @@ static lks_status lock_folder(struct run_dir *d)
  * no only then. */
 static lks_status probe(const struct run_dir *d, uint64_t bytes)
 {
-    char *path = lksi_path_join(d->path, ".lockstep-probe.tmp");
+    char *path = lksi_path_join(d->path, PROBE);
     int fd, error = 0;
     if (path == NULL)
         return LKS_E_MEMORY;

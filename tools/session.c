@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "session.h"
+#include "train/weights.h"
 
 int session_data(const struct session *s, const struct session_options *o, const lks_dataset **data)
 {
@@ -33,14 +34,17 @@ int session_open(struct session *s, const char *command, const char *model_file,
     st = lks_model_open(&s->model, model_file);
     if (st != LKS_OK)
         return fail_library(st);
-    status = open_device(&s->device, &o->device);
-    if (status != EXIT_OK)
-        return status;
     lks_model_trainer_params(s->model, &p);
-    p.device = s->device;
     p.plain = o->plain;
     if (o->batch.given)
         p.batch = (uint32_t)o->batch.value;
+    st = lksi_weights_check(lks_model_graph(s->model), &p, o->weights);
+    if (st != LKS_OK)
+        return fail_library(st);
+    status = open_device(&s->device, &o->device);
+    if (status != EXIT_OK)
+        return status;
+    p.device = s->device;
     st = lks_trainer_create(&s->trainer, lks_model_graph(s->model), &p);
     if (st == LKS_OK)
         st = lks_trainer_load_weights(s->trainer, o->weights);

@@ -135,7 +135,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_summary = {
     "summary",
     "MODEL.yaml [options]",
-    "layers, shapes, parameters, operations, memory",
+    "print layers, shapes, parameters, operations and memory of a model",
     NULL,
     specs,
     LKSI_COUNT(specs),

@@ -21,6 +21,7 @@
 #include "progress.h"
 #include "run_dir.h"
 #include "run_json.h"
+#include "train/weights.h"
 
 struct options {
     struct device_choice device;
@@ -162,7 +163,6 @@ static void set_params(struct training *t)
 {
     struct lks_trainer_params *p = &t->params;
     lks_model_trainer_params(t->model, p);
-    p->device = t->device;
     p->plain = t->o.plain;
     p->on_build = on_build;
     p->user = t;
@@ -194,10 +194,10 @@ static uint64_t total_steps(const struct training *t)
     return t->o.steps.given && t->o.steps.value < total ? t->o.steps.value : total;
 }
 
-static lks_status start_fresh(struct training *t)
+/* What start_fresh would refuse. */
+static lks_status check_fresh(const struct training *t)
 {
     bool finished = false;
-    lks_status st;
     if (!t->o.overwrite && run_dir_has(&t->dir, RUN_CHECKPOINT) &&
         (!run_dir_has(&t->dir, RUN_JSON) ||
          run_json_check(t->dir.file[RUN_JSON], NULL, &finished) != LKS_OK || !finished))
@@ -206,6 +206,14 @@ static lks_status start_fresh(struct training *t)
                          "(--resume), start anew (--overwrite), or choose another "
                          "folder (--out)",
                          t->dir.path);
+    if (t->o.weights != NULL)
+        return lksi_weights_check(lks_model_graph(t->model), &t->params, t->o.weights);
+    return LKS_OK;
+}
+
+static lks_status start_fresh(struct training *t)
+{
+    lks_status st;
     if (t->o.weights != NULL) {
         LKSI_TRY(lks_trainer_load_weights(t->trainer, t->o.weights));
         LKSI_TRY(lks_trainer_weights_sha256(t->trainer, t->weights_sha));
@@ -218,7 +226,8 @@ fail:
     return st;
 }
 
-static lks_status start_again(struct training *t)
+/* What start_again would refuse. */
+static lks_status check_again(const struct training *t)
 {
     bool finished;
     lks_status st;
@@ -227,7 +236,16 @@ static lks_status start_again(struct training *t)
                          "`%s` holds no checkpoint to resume from; leave out --resume "
                          "to start a run",
                          t->dir.path);
-    LKSI_TRY(run_json_check(t->dir.file[RUN_JSON], t->model, &finished));
+    st = run_json_check(t->dir.file[RUN_JSON], t->model, &finished);
+    return st != LKS_OK ? st
+                        : lksi_checkpoint_check(lks_model_graph(t->model), &t->params,
+                                                lks_model_train_data(t->model),
+                                                t->dir.file[RUN_CHECKPOINT]);
+}
+
+static lks_status start_again(struct training *t)
+{
+    lks_status st;
     LKSI_TRY(lks_trainer_load_checkpoint(t->trainer, lks_model_train_data(t->model),
                                          t->dir.file[RUN_CHECKPOINT]));
     LKSI_TRY(history_read(&t->history, t->dir.file[RUN_STEPS], t->dir.file[RUN_METRICS],
@@ -264,10 +282,21 @@ static void say_start(const struct training *t)
     fflush(stdout);
 }
 
-/* Everything that can be refused is refused here, before the first step. */
-static int prepare(struct training *t)
+static lks_status open_folder(struct training *t)
 {
     char *named = NULL;
+    lks_status st;
+    if (t->o.out == NULL && (named = lksi_path_join("runs", lks_model_name(t->model))) == NULL)
+        return LKS_E_MEMORY;
+    st = run_dir_open(&t->dir, named != NULL ? named : t->o.out, bytes_needed(t, total_steps(t)));
+    t->dir_open = st == LKS_OK;
+    free(named);
+    return st;
+}
+
+/* The first half of what can be refused: everything that needs no device and takes no time. */
+static int check_input(struct training *t)
+{
     int status = check_usage(t);
     lks_status st;
     if (status != EXIT_OK)
@@ -276,26 +305,31 @@ static int prepare(struct training *t)
     if (t->o.expect.given && lks_model_test_data(t->model) == NULL)
         return fail_usage("--expect-accuracy needs test data; add `test:` under `data:` in %s",
                           t->model_file);
-    status = open_device(&t->device, &t->o.device);
-    if (status != EXIT_OK)
-        return status;
     set_params(t);
     if (steps_per_epoch(t) == 0)
         return fail_usage("drop_last leaves no batch: %zu samples, batch %u; use a smaller batch",
                           lks_dataset_count(lks_model_train_data(t->model)), t->params.batch);
+    LKSI_TRY(open_folder(t));
+    LKSI_TRY(t->o.resume ? check_again(t) : check_fresh(t));
+    return EXIT_OK;
+fail:
+    status = fail_library(st);
+    return st == LKS_E_MISMATCH ? EXIT_INPUT : status; /* --resume with something else */
+}
+
+/* The other half: device and kernels. Nothing is refused after it. */
+static int prepare(struct training *t)
+{
+    int status = check_input(t);
+    lks_status st;
+    if (status == EXIT_OK)
+        status = open_device(&t->device, &t->o.device);
+    if (status != EXIT_OK)
+        return status;
+    t->params.device = t->device;
     progress_init(&t->progress, t->o.quiet, total_steps(t), steps_per_epoch(t), t->params.epochs);
     LKSI_TRY(lks_trainer_create(&t->trainer, lks_model_graph(t->model), &t->params));
     progress_clear(&t->progress);
-    if (t->o.out == NULL) {
-        named = lksi_path_join("runs", lks_model_name(t->model));
-        if (named == NULL)
-            return fail_library(LKS_E_MEMORY);
-    }
-    st = run_dir_open(&t->dir, named != NULL ? named : t->o.out, bytes_needed(t, total_steps(t)));
-    free(named);
-    if (st != LKS_OK)
-        goto fail;
-    t->dir_open = true;
     t->facts = (struct run_facts){.model_file = t->model_file,
                                   .model = t->model,
                                   .params = &t->params,
@@ -308,8 +342,7 @@ static int prepare(struct training *t)
     return EXIT_OK;
 fail:
     progress_clear(&t->progress);
-    status = fail_library(st);
-    return st == LKS_E_MISMATCH ? EXIT_INPUT : status; /* --resume with something else */
+    return fail_library(st);
 }
 
 /* ---- after it ---- */
@@ -475,7 +508,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_train = {
     "train",
     "MODEL.yaml [options]",
-    "trains a model and writes its weights",
+    "train a model and write its weights",
     "Writes into the output folder: weights.safetensors (its sha256 is the digest of the run, the\n"
     "same on every device), best.safetensors, checkpoint.safetensors, metrics.csv, steps.csv,\n"
     "curves.svg and run.json. Ctrl-C ends the step, writes a checkpoint and says how to go on; a\n"

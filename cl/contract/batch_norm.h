@@ -9,7 +9,8 @@
  *   2. M2 = +0; d = x - leaf mean; M2 = fma(d, d, M2) in the same order.
  *   3. The leaves of a cut sample meet in a tree, then samples or groups in a tree, by chan.h.
  *   4. mean = root mean + 0.0f; variance = lks_div(root M2, (F32)M), the biased one.
- *   5. invstd = lks_div(1, lks_sqrt(variance + eps)).
+ *   5. invstd = lks_div(1, lks_sqrt(variance + eps)), a NaN if variance + eps is infinite: 0 would
+ *      make y finite, and guard (rule 12) would not see that the variance is lost.
  *   6. xhat = (x - mean) * invstd; y = fma(xhat, gamma, beta).
  * batch_norm_grad: from x, dy, mean, invstd, gamma
  *   1. xhat as above. Leaves as above: db = db + dy; dg = fma(dy, xhat, dg), from +0; each in the
@@ -21,6 +22,7 @@
  *   1. running_mean = fma(m, mean - running_mean, running_mean)
  *   2. running_var = fma(m, variance * u - running_var, running_var), u = (F32)(M/(M-1.0)) from the
  *      host, 1 if M = 1: the running variance is the unbiased one, as in PyTorch.
+ *   3. A result that is not finite is not taken: the running one stays.
  * Special values follow IEEE-754. Error bounds, with U = 2^-24, P positions a leaf, L levels and E
  * = (P + 3L + 2) U max|x|: the mean is off by E; M2 by (P + 6L + 2) U M2 + M (L+1) E^2 + 2 E
  * sqrt(M2 M L); y follows with 4 U more. Sums of the gradient: (P + L + 2) U of the magnitudes.
@@ -55,7 +57,8 @@ LKS_INLINE void lks_norm_range(LKS_CONST struct batch_norm_dims *d, LKS_CONST st
 
 LKS_INLINE F32 lks_norm_invstd(F32 variance, F32 eps)
 {
-    return lks_div(1.0f, lks_sqrt(variance + eps));
+    F32 v = variance + eps;
+    return lks_isfinite(v) ? lks_div(1.0f, lks_sqrt(v)) : lks_nan();
 }
 
 /* Mean and M2 of leaf j of channel c. */
@@ -166,8 +169,8 @@ batch_norm_running_item(LKS_GLOBAL LKS_CONST F32 *mean, LKS_GLOBAL LKS_CONST F32
     F32 rm = old_mean[i], rv = old_variance[i];
     F32 m = lks_fma(d->momentum, mean[i] - rm, rm);
     F32 v = lks_fma(d->momentum, variance[i] * d->unbias - rv, rv);
-    new_mean[i] = flag[0] != 0 ? rm : m;
-    new_variance[i] = flag[0] != 0 ? rv : v;
+    new_mean[i] = flag[0] != 0 || !lks_isfinite(m) ? rm : m;
+    new_variance[i] = flag[0] != 0 || !lks_isfinite(v) ? rv : v;
 }
 
 #endif

@@ -30,6 +30,7 @@ struct lks_difference {
     uint32_t bits_a, bits_b;          /* bit patterns */
     uint64_t ulp;                     /* numbers between them; UINT64_MAX with a NaN */
     uint64_t differing, elements;     /* in this output */
+    uint64_t agreed;                  /* tensors before it, over all steps */
 };
 
 struct lks_compare_params {

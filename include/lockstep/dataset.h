@@ -80,6 +80,8 @@ LKS_API size_t lks_dataset_count(const lks_dataset *dataset);
 LKS_API uint32_t lks_dataset_classes(const lks_dataset *dataset);
 /* Height, width and channels of a sample. */
 LKS_API void lks_dataset_shape(const lks_dataset *dataset, uint32_t hwc[3]);
+/* The label of sample `index`; -1 beyond the last, and with a callback. */
+LKS_API int32_t lks_dataset_label(const lks_dataset *dataset, size_t index);
 /* sha256 of the samples and labels in lower-case hex; "" with a callback. Valid until the data set
  * is destroyed. */
 LKS_API const char *lks_dataset_sha256(const lks_dataset *dataset);

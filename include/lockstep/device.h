@@ -48,11 +48,13 @@ struct lks_device_info {
 LKS_API lks_status lks_device_list(struct lks_device_info **list, size_t *count,
                                    const char **note);
 
+#define LKS_MAX_THREADS 256 /* of `ref` */
+
 struct lks_device_params {
     const char *select;    /* cpu, gpu, ref, PLATFORM:N or part of a name; NULL: the first GPU, else
                               the CPU device, else an error: never `ref` unasked. Not looked at with
                               cl_context or cl_queue */
-    int threads;           /* of `ref`; 0: one a processor */
+    int threads;           /* of `ref`, at most LKS_MAX_THREADS; 0: one a processor */
     bool own_divsqrt;      /* use the contract's own division and square root where the device
                               has correctly rounded ones too; same bits */
     const char *cache_dir; /* compiled kernels; NULL: $XDG_CACHE_HOME/lockstep or
@@ -72,8 +74,8 @@ LKS_API struct lks_device_params lks_device_params_default(void);
  * Opens a device and checks on a small program that it computes as it must; `params` may be NULL.
  * LKS_E_DEVICE if there is none or several of that name (the text lists the candidates),
  * LKS_E_NUMERICS if it cannot keep the bits (the text says why; one reason is an application linked
- * with -ffast-math that started OpenCL before lockstep), LKS_E_ARGUMENT for an unusable context or
- * queue, LKS_E_MEMORY. Blocks. The caller closes *device after everything that uses it.
+ * with -ffast-math that started OpenCL before lockstep), LKS_E_ARGUMENT for an unusable context,
+ * queue or number of threads, LKS_E_MEMORY. Blocks. The caller closes *device after everything that uses it.
  *
  * A handle, with all that was made on it, is used by one thread at a time. Different threads may
  * open, use and close different handles at once, also of one physical device.

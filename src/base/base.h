@@ -25,6 +25,10 @@
     } while (0)
 
 /* Sets the thread's error text and returns `status`, so that `return lksi_fail(...)` works. */
+/* The status's name, or "the unknown status 77"; for messages about what a callback returned. */
+const char *lksi_status_text(lks_status status, char text[40]);
+/* Forgets the error text, so that it shows later whether a callback left one. */
+void lksi_error_clear(void);
 lks_status lksi_fail(lks_status status, const char *format, ...) LKSI_PRINTF(2, 3);
 
 /* Puts text in front of the thread's error text ("where: " before "what"); returns `status`. */

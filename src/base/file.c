@@ -17,12 +17,12 @@
 #define CHUNK ((size_t)1 << 30)
 
 /* What a user can do about an error of the system. */
-static const char *remedy(int error)
+static const char *remedy(int error, const char *path)
 {
     switch (error) {
     case ENOENT:
-        return "check the spelling; a relative path starts at the folder of the file that names "
-               "it, or at the current folder";
+        return path[0] == '/' ? "check the spelling"
+                              : "check the spelling; this path starts at the current folder";
     case EACCES:
     case EPERM:
         return "check the permissions of the file and of its folder";
@@ -48,7 +48,7 @@ static const char *remedy(int error)
 static lks_status fail_io(const char *what, const char *path, int error)
 {
     return lksi_fail(LKS_E_IO, "cannot %s `%s`: %s; %s", what, path, strerror(error),
-                     remedy(error));
+                     remedy(error, path));
 }
 
 lks_status lksi_file_open(const char *path, int *fd, uint64_t *size)

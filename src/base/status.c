@@ -22,6 +22,19 @@ const char *lks_status_name(lks_status status)
     return (size_t)status < LKSI_COUNT(names) ? names[status] : "unknown status";
 }
 
+const char *lksi_status_text(lks_status status, char text[40])
+{
+    if ((size_t)status < LKS_E_MISMATCH + 1)
+        return lks_status_name(status);
+    snprintf(text, 40, "the unknown status %d", (int)status);
+    return text;
+}
+
+void lksi_error_clear(void)
+{
+    message[0] = '\0';
+}
+
 lks_status lksi_fail(lks_status status, const char *format, ...)
 {
     /* Through a second buffer, since an argument may be the old message. */

@@ -199,11 +199,12 @@ lks_status lksi_dataset_check_classes(const struct lksi_dataset *ds, uint32_t cl
 static lks_status call_fill(const struct lksi_dataset *ds, size_t index, float *x, int32_t *label)
 {
     int32_t got = -1;
+    char text[40];
     lks_status st = ds->fill(ds->user, index, x, &got);
     lksi_fenv_renew(); /* the callback may have changed it */
     if (st != LKS_OK)
-        return lksi_fail(st, "the data callback failed with %s at sample %zu", lks_status_name(st),
-                         index);
+        return lksi_fail(st, "the data callback failed with %s at sample %zu",
+                         lksi_status_text(st, text), index);
     if (got < 0 || (uint32_t)got >= ds->classes)
         return lksi_fail(LKS_E_INPUT,
                          "the data callback gave label %d for sample %zu: with %u classes, labels "

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stream.h"
 #include "graph/graph.h"
 
 static lks_status builder_apply(struct lksi_builder *b, const char *op, const void *attr, int n_in,
@@ -59,7 +58,6 @@ void lks_graph_destroy(lks_graph **graph)
     }
     for (size_t i = 0; i < g->n_param; i++)
         free(g->param[i].name);
-    free(g->name);
     free(g->value);
     free(g->node);
     free(g->param);
@@ -69,40 +67,12 @@ void lks_graph_destroy(lks_graph **graph)
     *graph = NULL;
 }
 
-/* Where `name` stands in the table of names, or the empty place where it would. */
-static size_t name_place(const struct lks_graph *g, const char *name)
-{
-    size_t at = lksi_fnv1a32(name, strlen(name)) & (g->cap_name - 1);
-    while (g->name[at] != LKSI_NONE && strcmp(g->value[g->name[at]].name, name) != 0)
-        at = (at + 1) & (g->cap_name - 1);
-    return at;
-}
-
 lksi_value lksi_graph_find(const struct lks_graph *g, const char *name)
 {
-    return g->cap_name > 0 ? g->name[name_place(g, name)] : LKSI_NONE;
-}
-
-/* Room in the table for one more name. */
-static bool grow_names(struct lks_graph *g)
-{
-    struct lks_graph old = *g;
-    if (2 * (g->n_name + 1) <= g->cap_name)
-        return true;
-    g->cap_name = g->cap_name > 0 ? 2 * g->cap_name : 64;
-    g->name = lksi_alloc(g->cap_name, sizeof *g->name);
-    if (g->name == NULL) {
-        g->name = old.name;
-        g->cap_name = old.cap_name;
-        return false;
-    }
-    for (size_t i = 0; i < g->cap_name; i++)
-        g->name[i] = LKSI_NONE;
-    for (size_t i = 0; i < old.cap_name; i++)
-        if (old.name[i] != LKSI_NONE)
-            g->name[name_place(g, g->value[old.name[i]].name)] = old.name[i];
-    free(old.name);
-    return true;
+    for (size_t i = 0; i < g->n_value; i++)
+        if (g->value[i].name != NULL && strcmp(g->value[i].name, name) == 0)
+            return (lksi_value)i;
+    return LKSI_NONE;
 }
 
 static lks_status add_value(struct lks_graph *g, enum lksi_value_kind kind, const char *name,
@@ -114,8 +84,6 @@ static lks_status add_value(struct lks_graph *g, enum lksi_value_kind kind, cons
         return lksi_fail(LKS_E_ARGUMENT, "the name `%s` is used twice in the graph", name);
     if (!lksi_grow(&g->value, &g->cap_value, g->n_value + 1, sizeof *g->value))
         return LKS_E_MEMORY;
-    if (name != NULL && !grow_names(g))
-        return LKS_E_MEMORY;
     if (name != NULL && (copy = lksi_strdup(name)) == NULL)
         return LKS_E_MEMORY;
     v = &g->value[g->n_value];
@@ -125,10 +93,6 @@ static lks_status add_value(struct lks_graph *g, enum lksi_value_kind kind, cons
     v->desc = *desc;
     v->node = -1;
     v->home = LKSI_NONE;
-    if (name != NULL) {
-        g->name[name_place(g, name)] = (lksi_value)g->n_value;
-        g->n_name++;
-    }
     *out = (lksi_value)g->n_value++;
     return LKS_OK;
 }
@@ -171,8 +135,8 @@ static void place_output(struct lks_graph *g, const struct lksi_gnode *n, int j)
     }
 }
 
-lks_status lksi_graph_add_node(struct lks_graph *g, const char *name, const char *op_name,
-                               const void *attr, int n_in, const lksi_value *in, lksi_value *out)
+static lks_status add_node(struct lks_graph *g, const char *name, const char *op_name,
+                           const void *attr, int n_in, const lksi_value *in, lksi_value *out)
 {
     lks_status st = LKS_OK;
     const struct lksi_op *op = lksi_op_find(op_name);
@@ -204,7 +168,8 @@ lks_status lksi_graph_add_node(struct lks_graph *g, const char *name, const char
     memset(n, 0, sizeof *n);
     st = lksi_call_make(&n->call, op, copy, g->leaf, n_in, descs);
     if (st != LKS_OK) {
-        lksi_fail_prefix(st, "%s: ", name_copy);
+        if (strcmp(name_copy, op_name) != 0) /* the operator names itself */
+            lksi_fail_prefix(st, "%s: ", name_copy);
         goto fail;
     }
     n->name = name_copy;
@@ -223,6 +188,25 @@ fail:
     free(copy);
     free(name_copy);
     return st;
+}
+
+lks_status lksi_graph_add_node(struct lks_graph *g, const char *name, const char *op,
+                               const void *attr, int n_in, const lksi_value *in, lksi_value *out)
+{
+    return lksi_graph_note(g, add_node(g, name, op, attr, n_in, in, out));
+}
+
+lks_status lksi_graph_note(struct lks_graph *g, lks_status st)
+{
+    g->failed = g->failed || (st != LKS_OK && g->n_value != g->began);
+    return st;
+}
+
+lks_status lksi_graph_check(const struct lks_graph *g)
+{
+    return !g->failed ? LKS_OK
+                      : lksi_fail(LKS_E_ARGUMENT, "an earlier call on this graph failed, so parts "
+                                                  "may be missing; destroy it and build a new one");
 }
 
 /* Node `index` of the model in a copy for an evaluation. Values that only training makes keep their
@@ -278,12 +262,13 @@ static lks_status copy_at(struct lks_graph **copy, const struct lks_graph *model
         lksi_value made[LKSI_MAX_OUT];
         if (v->kind == LKSI_VALUE_NODE) {
             const struct lksi_gnode *n = &model->node[next_node];
-            if (evaluation)
-                LKSI_TRY(evaluation_node(g, model, next_node));
-            else
-                LKSI_TRY(lksi_graph_add_node(g, n->name, n->call.op->name, n->call.attr,
-                                             n->call.n_in, n->in, made));
-            g->node[next_node++].dead = n->dead;
+            if (evaluation) {
+                LKSI_TRY(evaluation_node(g, model, next_node++));
+                continue;
+            }
+            next_node++;
+            LKSI_TRY(lksi_graph_add_node(g, n->name, n->call.op->name, n->call.attr, n->call.n_in,
+                                         n->in, made));
             continue;
         }
         struct lksi_desc desc = v->desc;

@@ -6,13 +6,14 @@
 
 #include "graph/layer.h"
 
-lks_status lksi_layer_check(const lks_graph *g, const char *what, lks_value x, const void *out)
+lks_status lksi_layer_check(lks_graph *g, const char *what, lks_value x, const void *out)
 {
     if (g == NULL || out == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "%s: the graph or the result pointer is NULL", what);
     if (x < 0 || (size_t)x >= g->n_value)
         return lksi_fail(LKS_E_ARGUMENT, "%s: %d is no value of this graph", what, (int)x);
-    return LKS_OK;
+    g->began = g->n_value;
+    return lksi_graph_check(g);
 }
 
 lks_status lks_graph_input(lks_graph *g, const char *name, int rank, const int64_t *dims,
@@ -22,6 +23,8 @@ lks_status lks_graph_input(lks_graph *g, const char *name, int rank, const int64
     int64_t left = INT32_MAX; /* elements, so that a whole batch is counted in 64 bits */
     if (g == NULL || name == NULL || dims == NULL || out == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "lks_graph_input: an argument is NULL");
+    if (lksi_graph_check(g) != LKS_OK)
+        return LKS_E_ARGUMENT;
     if (rank < 1 || rank > 3)
         return lksi_fail(LKS_E_ARGUMENT, "input `%s`: rank %d, expected 1 to 3", name, rank);
     d.dim[0] = g->batch;
@@ -86,7 +89,7 @@ static lks_status find_shared(const struct lksi_layer_head *l, const char *suffi
                      name);
 }
 
-lks_status lksi_layer_param(const struct lksi_layer_head *l, const char *suffix,
+static lks_status add_param(const struct lksi_layer_head *l, const char *suffix,
                             const struct lksi_desc *desc, int64_t fan_in, int64_t fan_out,
                             enum lksi_param_start start, lksi_value *out)
 {
@@ -120,7 +123,14 @@ lks_status lksi_layer_param(const struct lksi_layer_head *l, const char *suffix,
     return LKS_OK;
 }
 
-lks_status lksi_layer_buffer(const struct lksi_layer_head *l, const char *suffix, int64_t n,
+lks_status lksi_layer_param(const struct lksi_layer_head *l, const char *suffix,
+                            const struct lksi_desc *desc, int64_t fan_in, int64_t fan_out,
+                            enum lksi_param_start start, lksi_value *out)
+{
+    return lksi_graph_note(l->g, add_param(l, suffix, desc, fan_in, fan_out, start, out));
+}
+
+static lks_status add_buffer(const struct lksi_layer_head *l, const char *suffix, int64_t n,
                              float start, lksi_value *out)
 {
     lks_graph *g = l->g;
@@ -135,6 +145,12 @@ lks_status lksi_layer_buffer(const struct lksi_layer_head *l, const char *suffix
     if (st == LKS_OK)
         g->buffer[g->n_buffer++] = (struct lksi_buffer){*out, start};
     return st;
+}
+
+lks_status lksi_layer_buffer(const struct lksi_layer_head *l, const char *suffix, int64_t n,
+                             float start, lksi_value *out)
+{
+    return lksi_graph_note(l->g, add_buffer(l, suffix, n, start, out));
 }
 
 lks_status lksi_layer_apply(lks_graph *g, const char *name, const char *op, const void *attr,

@@ -17,8 +17,9 @@ struct lksi_layer_head {
     const char *share; /* the layer whose parameters it takes, or NULL */
 };
 
-/* `x` is a value of the graph and `out` is not NULL. */
-lks_status lksi_layer_check(const lks_graph *g, const char *what, lks_value x, const void *out);
+/* Begins every public call: `x` is a value of the graph, `out` is not NULL, and no earlier call
+ * failed half way. */
+lks_status lksi_layer_check(lks_graph *g, const char *what, lks_value x, const void *out);
 
 /* Begins a layer with parameters: its name is `given`, or "PREFIXn" for the n-th of its kind. */
 void lksi_layer_begin(struct lksi_layer_head *l, lks_graph *g, const char *prefix,

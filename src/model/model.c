@@ -10,6 +10,7 @@
 
 #include "base/fenv.h"
 #include "base/file.h"
+#include "graph/graph.h"
 #include "model/model.h"
 
 static const char *const init_words[] = {
@@ -54,6 +55,9 @@ static lks_status open_data(const struct lksi_node *map, const struct lks_normal
     LKSI_TRY(read_path(map, "images", &images));
     LKSI_TRY(read_path(map, "labels", &labels));
     st = lks_dataset_open_idx(out, images, labels, normalize);
+    if (st == LKS_E_IO)
+        lksi_fail(st, "%s; `images` and `labels` are looked for in the folder of the model file",
+                  lks_error_message());
     if (st != LKS_OK)
         lksi_fail_prefix(st, "%s:%d: key `%s`: ", map->file, map->line, map->key);
 fail:
@@ -172,15 +176,41 @@ static lks_status check_classes(const struct lks_model *m, const struct lksi_nod
 {
     const struct lksi_node *set = lksi_node_get(lksi_node_get(root, "data"), which);
     uint32_t classes = lks_dataset_classes(data);
+    const size_t head = 8; /* of an IDX file of labels, in bytes */
     const char *labels;
+    size_t at = 0;
     if (classes <= m->classes)
         return LKS_OK;
     labels = lksi_node_get(set, "labels")->text;
+    while ((uint32_t)lks_dataset_label(data, at) < m->classes)
+        at++;
     return lksi_fail(LKS_E_INPUT,
                      "%s:%d: layer `%s` has %u outputs, but the labels in `%s` (line %d) go up to "
-                     "%u; write `out: %u`, or check the labels",
+                     "%u, first %d of sample %zu at byte %zu (unpacked); write `out: %u`, or check "
+                     "the labels",
                      set->file, m->layer[m->n_layer - 1].line, m->layer[m->n_layer - 1].name,
-                     m->classes, labels, set->line, classes - 1, classes);
+                     m->classes, labels, set->line, classes - 1, lks_dataset_label(data, at), at,
+                     head + at, classes);
+}
+
+/* Every parameter must take part: the gradient would not know what to do with the others. */
+static lks_status check_reach(const struct lks_model *m, const struct lksi_node *layers)
+{
+    const struct lks_graph *g = m->graph;
+    size_t param = 0;
+    lks_status st = lksi_graph_unreached(g, g->loss, &param);
+    if (st != LKS_OK || param == g->n_param)
+        return st;
+    const char *name = g->param[param].name; /* LAYER.weight */
+    for (size_t i = 0; i < m->n_layer; i++)
+        if (strncmp(name, m->layer[i].name, strlen(m->layer[i].name)) == 0 &&
+            name[strlen(m->layer[i].name)] == '.')
+            return lksi_fail(LKS_E_INPUT,
+                             "%s:%d: layer `%s` does not reach the loss; leave it out, or let a "
+                             "later layer take it (`from`)",
+                             layers->file, m->layer[i].line, m->layer[i].name);
+    return lksi_fail(LKS_E_INPUT, "%s:%d: parameter `%s` does not reach the loss", layers->file,
+                     layers->line, name);
 }
 
 static lks_status read_network(struct lks_model *m, const struct lksi_node *root)
@@ -225,6 +255,7 @@ static lks_status read_network(struct lks_model *m, const struct lksi_node *root
         lksi_fail_prefix(st, "%s:%d: ", node->file, node->line);
         goto fail;
     }
+    LKSI_TRY(check_reach(m, node));
     lksi_str_add(&canon, "loss softmax_cross_entropy\ninit %s\n", init_words[gp.init]);
     st = canon.failed ? LKS_E_MEMORY : lksi_sha256_bytes(canon.text, canon.length, m->sha256);
 fail:

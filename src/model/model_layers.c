@@ -275,6 +275,17 @@ static lks_status read_share(const struct lks_model *m, const struct scope *s,
     return LKS_OK;
 }
 
+/* The graph's own complaint, about shapes, with the layer's place in the file. It may begin with
+ * the layer's name already. */
+static lks_status blame_layer(const struct lksi_node *where, const char *name)
+{
+    const char *text = lks_error_message();
+    size_t length = strlen(name);
+    if (strncmp(text, name, length) == 0 && strncmp(text + length, ": ", 2) == 0)
+        text += length + 2;
+    return lksi_fail(LKS_E_INPUT, "%s:%d: layer `%s`: %s", where->file, where->line, name, text);
+}
+
 /* Shape, parameters and operations, for the summary. */
 static lks_status measure(const struct lks_model *m, struct lksi_layer *l, int64_t scalars_before,
                           size_t nodes_before)
@@ -342,8 +353,8 @@ static lks_status add_layer(struct lks_model *m, const struct scope *s,
     if (in.share != NULL)
         lksi_str_add(canon, " share=%s", in.share);
     st = kind->build(&in, &l.value);
-    if (st == LKS_E_ARGUMENT) /* the graph's own complaint, about shapes */
-        st = lksi_fail_prefix(LKS_E_INPUT, "%s:%d: layer `%s`: ", where->file, where->line, l.name);
+    if (st == LKS_E_ARGUMENT)
+        st = blame_layer(where, l.name);
     if (st != LKS_OK)
         goto fail;
     lksi_str_add(canon, "\n");

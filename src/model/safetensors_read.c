@@ -81,17 +81,19 @@ static lks_status read_header(struct reader *r)
 {
     uint64_t length;
     json_error_t error;
+    char first = '\0';
     lks_status st;
-    if (r->size < 8)
+    if (r->size < 9)
         return fail_at(r, r->size,
-                       "the file ends inside the length of its header (8 bytes); this is "
-                       "no safetensors file");
+                       "this is no safetensors file: it ends before its header begins (byte 8)");
     LKSI_TRY(lksi_file_read_at(r->fd, r->path, 0, &length, sizeof length));
+    LKSI_TRY(lksi_file_read_at(r->fd, r->path, 8, &first, 1));
+    if (first != '{')
+        return fail_at(r, 8, "this is no safetensors file: its header would begin here with `{`");
     if (length > MAX_HEADER || length > r->size - 8)
         return fail_at(r, 0,
                        "the header should have %" PRIu64 " bytes, but %" PRIu64 " follow and "
-                       "at most %" PRIu64 " are allowed; the file is cut off or no safetensors "
-                       "file",
+                       "at most %" PRIu64 " are allowed; the file is cut off or damaged",
                        length, r->size - 8, MAX_HEADER);
     r->header_size = (size_t)length;
     r->data_at = 8 + length;
@@ -100,8 +102,6 @@ static lks_status read_header(struct reader *r)
     if (r->header == NULL)
         return LKS_E_MEMORY;
     LKSI_TRY(lksi_file_read_at(r->fd, r->path, 8, r->header, r->header_size));
-    if (r->header[0] != '{')
-        return fail_at(r, 8, "the header does not start with `{`; this is no safetensors file");
     LKSI_TRY(check_depth(r));
     r->json = json_loadb(r->header, r->header_size, JSON_REJECT_DUPLICATES, &error);
     if (r->json == NULL)

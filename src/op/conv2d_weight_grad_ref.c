@@ -6,9 +6,7 @@
 #include <string.h>
 
 #include "op/conv2d.h"
-#include "op/conv_ref.h"
-
-#define OTHERS 4
+#include "op/ref_tile.h"
 
 /* How the tile lies: `wide` channels run in lanes. */
 struct shape {
@@ -27,7 +25,7 @@ static struct shape shape_of(const struct lks_conv_dims *d)
     z.wide = z.k_wide ? z.kg : z.cg;
     z.thin = z.k_wide ? z.cg : z.kg;
     z.wide_tiles = (z.wide + REF_LANES - 1) / REF_LANES;
-    z.thin_tiles = (z.thin + OTHERS - 1) / OTHERS;
+    z.thin_tiles = (z.thin + REF_ROWS - 1) / REF_ROWS;
     return z;
 }
 
@@ -38,52 +36,12 @@ U64 lksi_conv2d_weight_grad_ref_parts(const struct lksi_call *call)
     return (U64)d->groups * z.wide_tiles * z.thin_tiles * d->r * d->s;
 }
 
-struct tile {
-    F32 v[OTHERS][REF_LANES];
-};
-
-/* lks_counter over tiles. */
-struct counter {
-    U32 count;
-    struct tile partial[LKS_TREE_LEVEL];
-};
-
-REF_INLINE void tile_add(struct tile *to, const struct tile *first)
-{
-    for (int o = 0; o < OTHERS; o++)
-        for (int j = 0; j < REF_LANES; j++)
-            to->v[o][j] = first->v[o][j] + to->v[o][j];
-}
-
-REF_INLINE void push(struct counter *t, struct tile *v)
-{
-    U32 level = 0;
-    for (U32 k = t->count; (k & 1) != 0; k >>= 1)
-        tile_add(v, &t->partial[level++]);
-    t->partial[level] = *v;
-    t->count++;
-}
-
-REF_INLINE void root(const struct counter *t, struct tile *v)
-{
-    bool have = false;
-    for (U32 k = t->count, level = 0; k != 0; k >>= 1, level++) {
-        if ((k & 1) == 0)
-            continue;
-        if (have)
-            tile_add(v, &t->partial[level]);
-        else
-            *v = t->partial[level];
-        have = true;
-    }
-}
-
 /* A row of positions: v[o][lane] = fma(thin[i][o], wide[i][lane], v[o][lane]). A full tile has a
  * loop of its own, of constant bounds; the other handles the edges. */
-REF_INLINE void row_full(struct tile *t, const F32 *wide, U64 wide_step, const F32 *thin,
+REF_INLINE void row_full(struct ref_tile *t, const F32 *wide, U64 wide_step, const F32 *thin,
                          U64 thin_step, U32 count)
 {
-    struct tile v = *t;
+    struct ref_tile v = *t;
     for (U32 i = 0; i < count; i++, wide += wide_step, thin += thin_step) {
         F32 t0 = thin[0], t1 = thin[1], t2 = thin[2], t3 = thin[3];
         for (int j = 0; j < REF_LANES; j++) {
@@ -96,7 +54,7 @@ REF_INLINE void row_full(struct tile *t, const F32 *wide, U64 wide_step, const F
     *t = v;
 }
 
-REF_INLINE void row_one(struct tile *t, const F32 *wide, U64 wide_step, const F32 *thin,
+REF_INLINE void row_one(struct ref_tile *t, const F32 *wide, U64 wide_step, const F32 *thin,
                         U64 thin_step, U32 count)
 {
     F32 v[REF_LANES];
@@ -107,7 +65,7 @@ REF_INLINE void row_one(struct tile *t, const F32 *wide, U64 wide_step, const F3
     memcpy(t->v[0], v, sizeof v);
 }
 
-REF_INLINE void row_edge(struct tile *t, const F32 *wide, U64 wide_step, const F32 *thin,
+REF_INLINE void row_edge(struct ref_tile *t, const F32 *wide, U64 wide_step, const F32 *thin,
                          U64 thin_step, U32 count, U32 lanes, U32 others)
 {
     for (U32 i = 0; i < count; i++, wide += wide_step, thin += thin_step)
@@ -125,7 +83,7 @@ struct work {
     U32 lanes, others;
 };
 
-REF_INLINE void leaf(const struct work *w, U32 index, struct tile *v)
+REF_INLINE void leaf(const struct work *w, U32 index, struct ref_tile *v)
 {
     const struct lks_conv_dims *d = w->d;
     U32 n0, n1, r0, r1;
@@ -143,7 +101,7 @@ REF_INLINE void leaf(const struct work *w, U32 index, struct tile *v)
             const F32 *wide = w->z.k_wide ? dy : x, *thin = w->z.k_wide ? x : dy;
             U64 wide_step = w->z.k_wide ? ys : xs, thin_step = w->z.k_wide ? xs : ys;
             U32 count = w->ow1 - w->ow0;
-            if (w->lanes == REF_LANES && w->others == OTHERS)
+            if (w->lanes == REF_LANES && w->others == REF_ROWS)
                 row_full(v, wide, wide_step, thin, thin_step, count);
             else if (w->lanes == REF_LANES && w->others == 1)
                 row_one(v, wide, wide_step, thin, thin_step, count);
@@ -166,8 +124,8 @@ REF_INLINE void columns(struct work *w)
     w->ow1 = b;
 }
 
-REF_INLINE void finish(const struct work *w, const struct tile *v, U32 group, U32 wide0, U32 thin0,
-                       F32 *dw)
+REF_INLINE void finish(const struct work *w, const struct ref_tile *v, U32 group, U32 wide0,
+                       U32 thin0, F32 *dw)
 {
     const struct lks_conv_dims *d = w->d;
     for (U32 o = 0; o < w->others; o++) {
@@ -184,18 +142,18 @@ LKSI_CLONES void lksi_conv2d_weight_grad_ref(const struct lksi_call *call, const
 {
     const struct lks_conv_dims *d = lksi_conv_dims(call);
     struct work w = {.d = d, .z = shape_of(d)};
-    struct counter batch, sample;
-    struct tile v;
+    struct ref_tiles batch, sample;
+    struct ref_tile v;
     for (U64 part = p0; part < p1; part++) {
         U64 rest = part / ((U64)d->r * d->s);
         U32 tap = (U32)(part % ((U64)d->r * d->s));
-        U32 thin0 = (U32)(rest % w.z.thin_tiles) * OTHERS;
+        U32 thin0 = (U32)(rest % w.z.thin_tiles) * REF_ROWS;
         U32 wide0 = (U32)(rest / w.z.thin_tiles % w.z.wide_tiles) * REF_LANES;
         U32 group = (U32)(rest / w.z.thin_tiles / w.z.wide_tiles);
         w.r = tap / d->s;
         w.s = tap % d->s;
         w.lanes = w.z.wide - wide0 < REF_LANES ? w.z.wide - wide0 : REF_LANES;
-        w.others = w.z.thin - thin0 < OTHERS ? w.z.thin - thin0 : OTHERS;
+        w.others = w.z.thin - thin0 < REF_ROWS ? w.z.thin - thin0 : REF_ROWS;
         w.x = (const F32 *)in[0] + group * w.z.cg + (w.z.k_wide ? thin0 : wide0);
         w.dy = (const F32 *)in[1] + group * w.z.kg + (w.z.k_wide ? wide0 : thin0);
         columns(&w);
@@ -204,12 +162,12 @@ LKSI_CLONES void lksi_conv2d_weight_grad_ref(const struct lksi_call *call, const
             sample.count = 0;
             for (U32 q = 0; q < d->leaf.cut; q++) {
                 leaf(&w, j + q, &v);
-                push(&sample, &v);
+                ref_tiles_push(&sample, &v);
             }
-            root(&sample, &v);
-            push(&batch, &v);
+            ref_tiles_root(&sample, &v);
+            ref_tiles_push(&batch, &v);
         }
-        root(&batch, &v);
+        ref_tiles_root(&batch, &v);
         finish(&w, &v, group, wide0, thin0, out[0]);
     }
 }

@@ -38,9 +38,10 @@ static const char *declines(const struct lksi_call *call, bool grad, const struc
                             bool nv)
 {
     struct lks_conv_dims d = as_conv(call);
-    if (dev->type == LKSI_DEV_CPU && d.c < 16)
-        return "`plain` is faster there";
-    return lksi_product_declines(&d, grad, dev, nv);
+    const char *reason = lksi_product_declines(&d, grad, dev, nv);
+    if (reason == NULL && dev->type == LKSI_DEV_CPU && d.c < 16)
+        reason = "`plain` is faster here";
+    return reason;
 }
 
 static void recipe(const struct lksi_call *call, bool grad, const struct lksi_limits *dev, bool nv,
@@ -85,7 +86,7 @@ static const char *weight_declines(const struct lksi_call *call, const struct lk
     if (reason == NULL && (dev->max_group < 256 || dev->local_memory < 32 * 1024))
         reason = "work-groups are too small";
     if (reason == NULL && dev->type == LKSI_DEV_CPU && d->i < 16)
-        reason = "`plain` is faster there";
+        reason = "`plain` is faster here";
     if (reason == NULL && ((U64)d->n * d->i > 0x7fffffffu || (U64)d->n * d->o > 0x7fffffffu ||
                            bytes / 4 > 0x7fffffffu))
         reason = "a tensor is too large for 31 bits";

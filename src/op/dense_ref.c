@@ -5,9 +5,7 @@
 #include <string.h>
 
 #include "op/dense.h"
-#include "op/conv_ref.h"
-
-#define ROWS 4 /* of a tile of the weight gradient */
+#include "op/ref_tile.h"
 
 static U64 blocks(U64 n, U64 size)
 {
@@ -34,7 +32,7 @@ U64 lksi_dense_data_grad_ref_parts(const struct lksi_call *call)
 U64 lksi_dense_weight_grad_ref_parts(const struct lksi_call *call)
 {
     const struct dense_dims *d = lksi_dense_dims(call);
-    return blocks(d->o, ROWS) * blocks(d->i, REF_LANES);
+    return blocks(d->o, REF_ROWS) * blocks(d->i, REF_LANES);
 }
 
 /* Rows [n0, n0 + count) of a matrix, each `k` long, from column k0 on. */
@@ -108,50 +106,11 @@ LKSI_CLONES void lksi_dense_data_grad_ref(const struct lksi_call *call, const vo
 
 /* ---- the weight gradient: leaves in registers, the tree as a counter of tiles ---- */
 
-struct tile {
-    F32 v[ROWS][REF_LANES];
-};
-
-struct counter {
-    U32 count;
-    struct tile partial[32];
-};
-
-REF_INLINE void tile_add(struct tile *to, const struct tile *left)
-{
-    for (int r = 0; r < ROWS; r++)
-        for (int j = 0; j < REF_LANES; j++)
-            to->v[r][j] = left->v[r][j] + to->v[r][j];
-}
-
-REF_INLINE void push(struct counter *t, struct tile *v)
-{
-    U32 level = 0;
-    for (U32 k = t->count; (k & 1) != 0; k >>= 1)
-        tile_add(v, &t->partial[level++]);
-    t->partial[level] = *v;
-    t->count++;
-}
-
-REF_INLINE void root(const struct counter *t, struct tile *v)
-{
-    bool have = false;
-    for (U32 k = t->count, level = 0; k != 0; k >>= 1, level++) {
-        if ((k & 1) == 0)
-            continue;
-        if (have)
-            tile_add(v, &t->partial[level]);
-        else
-            *v = t->partial[level];
-        have = true;
-    }
-}
-
 /* Samples [n0, n1) for 4 rows at `o` and 16 columns at `x`. */
-REF_INLINE void chain(struct tile *to, const F32 *x, U64 step, const F32 *dy, U64 outputs,
+REF_INLINE void chain(struct ref_tile *to, const F32 *x, U64 step, const F32 *dy, U64 outputs,
                       const U32 *o, U32 n0, U32 n1)
 {
-    struct tile t;
+    struct ref_tile t;
     memset(&t, 0, sizeof t);
     for (U32 n = n0; n < n1; n++) {
         const F32 *xs = x + n * step, *ds = dy + n * outputs;
@@ -173,14 +132,14 @@ LKSI_CLONES void lksi_dense_weight_grad_ref(const struct lksi_call *call, const 
     struct lks_leaf f = lks_leaf_make(d->n, 1, 1, d->leaf);
     const F32 *x = in[0], *dy = in[1];
     F32 *dw = out[0];
-    U64 row_tiles = blocks(d->o, ROWS);
-    struct counter tree;
-    struct tile t;
+    U64 row_tiles = blocks(d->o, REF_ROWS);
+    struct ref_tiles tree;
+    struct ref_tile t;
     for (U64 part = p0; part < p1; part++) {
-        U32 o0 = (U32)(part % row_tiles) * ROWS, i0 = (U32)(part / row_tiles) * REF_LANES;
-        U32 rows = least(d->o - o0, ROWS), lanes = least(d->i - i0, REF_LANES);
-        U32 o[ROWS];
-        for (U32 r = 0; r < ROWS; r++)
+        U32 o0 = (U32)(part % row_tiles) * REF_ROWS, i0 = (U32)(part / row_tiles) * REF_LANES;
+        U32 rows = least(d->o - o0, REF_ROWS), lanes = least(d->i - i0, REF_LANES);
+        U32 o[REF_ROWS];
+        for (U32 r = 0; r < REF_ROWS; r++)
             o[r] = o0 + least(r, rows - 1);
         tree.count = 0;
         for (U32 n0 = 0; n0 < d->n; n0 += f.join) {
@@ -196,9 +155,9 @@ LKSI_CLONES void lksi_dense_weight_grad_ref(const struct lksi_call *call, const 
                             t.v[r][j] = lks_fma(x[(U64)n * d->i + i0 + j], dy[(U64)n * d->o + o[r]],
                                                 t.v[r][j]);
             }
-            push(&tree, &t);
+            ref_tiles_push(&tree, &t);
         }
-        root(&tree, &t);
+        ref_tiles_root(&tree, &t);
         for (U32 r = 0; r < rows; r++)
             for (U32 j = 0; j < lanes; j++)
                 dw[(U64)(o0 + r) * d->i + i0 + j] = t.v[r][j] + 0.0f;

@@ -85,6 +85,10 @@ lks_status lksi_device_open(lks_device **device, const struct lks_device_params 
         return lksi_fail(LKS_E_ARGUMENT, "lks_device_open: `device` is NULL");
     if (p == NULL)
         p = &defaults;
+    if (p->threads < 0 || p->threads > LKS_MAX_THREADS)
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "lks_device_open: %d threads; expected 1 to %d, or 0 for one a processor",
+                         p->threads, LKS_MAX_THREADS);
     d = lksi_alloc(1, sizeof *d);
     if (d == NULL)
         return LKS_E_MEMORY;

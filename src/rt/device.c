@@ -170,15 +170,15 @@ static lks_status list_platform(struct lksi_cl_device **list, size_t *count, siz
     return LKS_OK;
 }
 
-lks_status lksi_cl_list(struct lksi_cl_device **list, size_t *count, const char **note)
+lks_status lksi_cl_list(bool only_ref, struct lksi_cl_device **list, size_t *count,
+                        const char **note)
 {
     struct lksi_cl_device *found = NULL;
     size_t n_found = 0, capacity = 0;
     cl_platform_id platform[32];
     cl_uint n = 0;
     lks_status st = LKS_OK;
-    cl_int e = clGetPlatformIDs(LKSI_COUNT(platform), platform, &n);
-    if (e != CL_SUCCESS)
+    if (!only_ref && clGetPlatformIDs(LKSI_COUNT(platform), platform, &n) != CL_SUCCESS)
         n = 0;
     if (n > LKSI_COUNT(platform))
         n = LKSI_COUNT(platform);
@@ -193,7 +193,7 @@ lks_status lksi_cl_list(struct lksi_cl_device **list, size_t *count, const char 
     describe_ref(&found[n_found++].limits);
     *list = found;
     *count = n_found;
-    *note = n == 0 ? no_platform_note() : "";
+    *note = n == 0 && !only_ref ? no_platform_note() : "";
     return LKS_OK;
 fail:
     free(found);
@@ -209,7 +209,7 @@ lks_status lksi_dev_list(struct lksi_limits **list, size_t *count, const char **
     size_t n = 0;
     lks_status st;
     lksi_fenv_enter(&fenv);
-    LKSI_TRY(lksi_cl_list(&all, &n, &text));
+    LKSI_TRY(lksi_cl_list(false, &all, &n, &text));
     limits = lksi_alloc(n, sizeof *limits);
     if (limits == NULL) {
         st = LKS_E_MEMORY;

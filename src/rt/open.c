@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/fenv.h"
 #include "rt/grid.h"
@@ -211,6 +212,12 @@ fail:
     return st;
 }
 
+static bool wants_ref(const struct lksi_dev_params *p)
+{
+    return p->select != NULL && strcasecmp(p->select, "ref") == 0 && p->cl_context == NULL &&
+           p->cl_queue == NULL;
+}
+
 lks_status lksi_dev_open(struct lksi_dev **dev, const struct lksi_dev_params *params)
 {
     const struct lksi_dev_params none = {0};
@@ -221,13 +228,14 @@ lks_status lksi_dev_open(struct lksi_dev **dev, const struct lksi_dev_params *pa
     size_t count = 0;
     lks_status st;
     lksi_fenv_enter(&fenv);
-    LKSI_TRY(lksi_cl_list(&list, &count, &note));
+    params = params != NULL ? params : &none;
+    LKSI_TRY(lksi_cl_list(wants_ref(params), &list, &count, &note));
     order = lksi_alloc(count, sizeof *order);
     if (order == NULL) {
         st = LKS_E_MEMORY;
         goto fail;
     }
-    st = open_listed(dev, params != NULL ? params : &none, list, count, note, order);
+    st = open_listed(dev, params, list, count, note, order);
 fail:
     free(order);
     free(list);

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <lockstep/device.h>
+
 #include "base/fenv.h"
 #include "rt/rt_cl.h"
 
-#define MAX_THREADS 256
-
 struct lksi_pool {
-    pthread_t thread[MAX_THREADS];
+    pthread_t thread[LKS_MAX_THREADS];
     int n_threads; /* without the caller */
     pthread_mutex_t lock;
     pthread_cond_t start, finished;
@@ -75,8 +75,8 @@ lks_status lksi_pool_create(struct lksi_pool **pool, int threads)
         long cpus = sysconf(_SC_NPROCESSORS_ONLN);
         threads = cpus > 0 ? (int)cpus : 1;
     }
-    if (threads > MAX_THREADS)
-        threads = MAX_THREADS;
+    if (threads > LKS_MAX_THREADS)
+        threads = LKS_MAX_THREADS;
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->start, NULL);
     pthread_cond_init(&p->finished, NULL);

@@ -25,7 +25,10 @@ struct lksi_cl_device {
     cl_device_id id;
 };
 
-lks_status lksi_cl_list(struct lksi_cl_device **list, size_t *count, const char **note);
+/* All devices; `only_ref`: that one alone, without asking the OpenCL loader, which loads every
+ * driver of the machine and dies with a broken one. */
+lks_status lksi_cl_list(bool only_ref, struct lksi_cl_device **list, size_t *count,
+                        const char **note);
 /* Sets `order` to the indices of `list` that `select` names, in the order in which to try them;
  * more than one only for a type or for NULL. */
 lks_status lksi_cl_select(const struct lksi_cl_device *list, size_t count, const char *note,

@@ -158,8 +158,6 @@ static lks_status take(struct lks_trainer *t, const struct lksi_safetensors *fil
     LKSI_TRY(get_double(file, path, "epoch_loss", &loss));
     LKSI_TRY(get_double(file, path, "epoch_hits", &hits));
     LKSI_TRY(get_double(file, path, "epoch_samples", &samples));
-    LKSI_TRY(lksi_tensors_check(t, file, path, "params", ""));
-    LKSI_TRY(lksi_tensors_check(t, file, path, "momentum", MOMENTUM));
     LKSI_TRY(lksi_tensors_write(t, file, "params", ""));
     LKSI_TRY(lksi_tensors_write(t, file, "momentum", MOMENTUM));
     t->step = step;
@@ -170,18 +168,45 @@ fail:
     return st;
 }
 
-static lks_status load(struct lks_trainer *t, const lks_dataset *train, const char *path)
+/* Reads a checkpoint of this very training. */
+static lks_status read_file(const struct lks_trainer *t, const lks_dataset *train, const char *path,
+                            struct lksi_safetensors **out)
 {
     struct lksi_safetensors *file = NULL;
     struct meta m;
     lks_status st;
     fill_meta(&m, t, train);
-    st = lksi_safetensors_read(path, &file);
-    if (st == LKS_OK)
-        st = compare_meta(&m, file, path);
+    LKSI_TRY(lksi_safetensors_read(path, &file));
+    LKSI_TRY(compare_meta(&m, file, path));
+    LKSI_TRY(lksi_tensors_check(t, file, path, "params", ""));
+    LKSI_TRY(lksi_tensors_check(t, file, path, "momentum", MOMENTUM));
+    *out = file;
+    return LKS_OK;
+fail:
+    lksi_safetensors_destroy(&file);
+    return st;
+}
+
+static lks_status load(struct lks_trainer *t, const lks_dataset *train, const char *path)
+{
+    struct lksi_safetensors *file = NULL;
+    lks_status st = read_file(t, train, path, &file);
     if (st == LKS_OK)
         st = take(t, file, path);
     lksi_safetensors_destroy(&file);
+    return st;
+}
+
+lks_status lksi_checkpoint_check(const lks_graph *graph, const struct lks_trainer_params *params,
+                                 const lks_dataset *train, const char *path)
+{
+    struct lks_trainer *t = NULL;
+    struct lksi_safetensors *file = NULL;
+    lks_status st = lksi_trainer_describe(&t, graph, params);
+    if (st == LKS_OK)
+        st = read_file(t, train, path, &file);
+    lksi_safetensors_destroy(&file);
+    lks_trainer_destroy(&t);
     return st;
 }
 

@@ -88,6 +88,7 @@ static void describe(struct run *r, size_t stage, int output, uint64_t index, ui
     d->ulp = lksi_bits_ulp(desc->dtype, d->bits_a, d->bits_b);
     d->differing = differing;
     d->elements = (uint64_t)lksi_desc_count(desc);
+    d->agreed = r->tensors - 1;
 }
 
 static lks_status compare_output(struct run *r, size_t stage, int output)

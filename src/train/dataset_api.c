@@ -98,6 +98,11 @@ void lks_dataset_shape(const lks_dataset *d, uint32_t hwc[3])
     hwc[2] = d->data->c;
 }
 
+int32_t lks_dataset_label(const lks_dataset *d, size_t index)
+{
+    return d->data->labels != NULL && index < d->data->count ? d->data->labels[index] : -1;
+}
+
 const char *lks_dataset_sha256(const lks_dataset *d)
 {
     return d->data->sha256;

@@ -22,30 +22,33 @@ struct fit {
     double reported; /* time of the last report */
 };
 
-/* The caller's callbacks; each may change the floating-point state of this thread. */
+/* What follows each of the caller's callbacks, which may change the floating-point state of this
+ * thread. A refusal keeps the text of the library call that failed in it, or gets one. */
+static lks_status told(lks_status st, const char *callback)
+{
+    char text[40];
+    lksi_fenv_renew();
+    if (st != LKS_OK && lks_error_message()[0] == '\0')
+        lksi_fail(st, "%s ended the training with %s", callback, lksi_status_text(st, text));
+    return st;
+}
+
 static lks_status tell_step(const struct fit *f, const struct lks_step_info *info)
 {
-    lks_status st = LKS_OK;
-    if (f->p->on_step != NULL)
-        st = f->p->on_step(f->p->user, info);
-    lksi_fenv_renew();
-    return st;
+    lksi_error_clear();
+    return told(f->p->on_step != NULL ? f->p->on_step(f->p->user, info) : LKS_OK, "on_step");
 }
 
 static lks_status tell_epoch(const struct fit *f, const struct lks_epoch_info *info)
 {
-    lks_status st = LKS_OK;
-    if (f->p->on_epoch != NULL)
-        st = f->p->on_epoch(f->p->user, info);
-    lksi_fenv_renew();
-    return st;
+    lksi_error_clear();
+    return told(f->p->on_epoch != NULL ? f->p->on_epoch(f->p->user, info) : LKS_OK, "on_epoch");
 }
 
 static lks_status tell_checkpoint(const struct fit *f)
 {
-    lks_status st = f->p->on_checkpoint(f->p->user, f->t);
-    lksi_fenv_renew();
-    return st;
+    lksi_error_clear();
+    return told(f->p->on_checkpoint(f->p->user, f->t), "on_checkpoint");
 }
 
 static bool is_cancelled(const struct fit *f)
@@ -258,15 +261,33 @@ static lks_status report_rest(struct fit *f, lks_status why)
     return st == LKS_E_NONFINITE ? st : lksi_fail(why, "%s", text);
 }
 
+/* Sizes of 1 do not count, and a plain row of numbers on either side takes any shape. */
+static bool same_shape(const struct lks_trainer *t, const struct lksi_desc *input,
+                       const struct lksi_dataset *d)
+{
+    const int64_t data[3] = {d->h, d->w, d->c};
+    int64_t a[3], b[3];
+    int n_a = 0, n_b = 0;
+    for (int i = 1; i < input->rank; i++)
+        if (input->dim[i] != 1)
+            a[n_a++] = input->dim[i];
+    for (int i = 0; i < 3; i++)
+        if (data[i] != 1)
+            b[n_b++] = data[i];
+    if (n_a <= 1 || n_b <= 1)
+        return d->sample == t->sample;
+    return n_a == n_b && memcmp(a, b, (size_t)n_a * sizeof a[0]) == 0;
+}
+
 static lks_status check_data(const struct lks_trainer *t, const lks_dataset *d, const char *what)
 {
+    const struct lksi_desc *input = &t->model->value[lksi_data_input(t->model)].desc;
     char shape[96];
-    if (d->data->sample != t->sample)
+    if (!same_shape(t, input, d->data))
         return lksi_fail(LKS_E_INPUT,
                          "%s data: a sample has %u x %u x %u values, the graph's input is %s "
                          "(batch first)",
-                         what, d->data->h, d->data->w, d->data->c,
-                         lksi_desc_text(&t->model->node[0].call.in[0], shape));
+                         what, d->data->h, d->data->w, d->data->c, lksi_desc_text(input, shape));
     return lksi_dataset_check_classes(d->data, (uint32_t)t->classes);
 }
 

@@ -39,18 +39,16 @@ static lks_status add_record(struct lks_graph *g, lksi_value step)
 /* Gradients of all parameters, each at its place in the arena `grads`. */
 static lks_status add_gradients(struct lks_graph *g, const struct lks_trainer *t, lksi_value grads)
 {
-    lksi_value *wanted = lksi_alloc(g->n_param, sizeof *wanted);
     lksi_value *grad = lksi_alloc(g->n_param, sizeof *grad);
-    lks_status st = wanted != NULL && grad != NULL ? LKS_OK : LKS_E_MEMORY;
-    for (size_t i = 0; st == LKS_OK && i < g->n_param; i++)
-        wanted[i] = g->param[i].value;
-    if (st == LKS_OK)
-        st = lksi_graph_backward(g, g->loss, g->n_param, wanted, grad);
+    lks_status st = grad != NULL ? lksi_graph_backward(g, g->loss, grad) : LKS_E_MEMORY;
     for (size_t i = 0; st == LKS_OK && i < g->n_param; i++) {
-        g->value[grad[i]].home = grads;
-        g->value[grad[i]].home_offset = t->offset[i];
+        struct lksi_gvalue *v = &g->value[grad[i]];
+        if (v->home != LKSI_NONE)
+            st = lksi_fail(LKS_E_ARGUMENT, "the gradient of `%s` shares its memory",
+                           g->param[i].name);
+        v->home = grads;
+        v->home_offset = t->offset[i];
     }
-    free(wanted);
     free(grad);
     return st;
 }
@@ -89,8 +87,7 @@ static lks_status add_update(struct lks_graph *g, lksi_value params, lksi_value 
     return st;
 }
 
-/* The only input besides the labels. */
-static lksi_value data_input(const struct lks_graph *g)
+lksi_value lksi_data_input(const struct lks_graph *g)
 {
     for (size_t v = 0; v < g->n_value; v++)
         if (g->value[v].kind == LKSI_VALUE_INPUT && (lksi_value)v != g->label)
@@ -108,7 +105,7 @@ lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t
                       : lksi_graph_for_evaluation(&g, t->model, batch, t->params.leaf));
     ids->batch = batch;
     ids->training = training;
-    ids->x = data_input(g);
+    ids->x = lksi_data_input(g);
     ids->label = g->label;
     ids->prob = g->prob;
     LKSI_TRY(add_state(g, "params", LKSI_F32, t->arena, &params));

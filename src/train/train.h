@@ -90,6 +90,10 @@ lks_status lksi_position_of(const struct lks_trainer *t, const lks_dataset *trai
 lks_status lksi_params_lay_out(struct lks_trainer *t);
 lks_status lksi_params_init(struct lks_trainer *t);
 
+/* trainer.c: a trainer without a device or memory on one: what files are compared with. */
+lks_status lksi_trainer_describe(struct lks_trainer **trainer, const lks_graph *graph,
+                                 const struct lks_trainer_params *params);
+
 /* trainer.c: one parameter's part of an arena ("params", "momentum"), canonical layout. */
 lks_status lksi_param_read(struct lks_trainer *t, const char *arena, const char *name, float *data,
                            size_t count);
@@ -100,6 +104,9 @@ lks_status lksi_param_write(struct lks_trainer *t, const char *arena, const char
  * with record alone. */
 lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t, uint32_t batch,
                            bool training, struct lksi_step_plan *ids);
+
+/* The only input besides the labels. */
+lksi_value lksi_data_input(const struct lks_graph *g);
 
 /* plans.c: the plan for a batch size, made at its first use. The pointer is valid until the next
  * call. */

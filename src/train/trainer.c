@@ -13,8 +13,8 @@
 static lks_status check_params(const lks_graph *graph, const struct lks_trainer_params *p)
 {
     uint32_t leaf = p->leaf;
-    if (graph == NULL || p->device == NULL)
-        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_create: the graph or the device is NULL");
+    if (lksi_graph_check(graph) != LKS_OK)
+        return LKS_E_ARGUMENT;
     if (graph->loss == LKSI_NONE)
         return lksi_fail(LKS_E_ARGUMENT,
                          "the graph has no loss; add lks_graph_softmax_cross_entropy");
@@ -104,12 +104,11 @@ static lks_status set_seed_gradient(struct lks_trainer *t)
     return st != LKS_OK ? st : lksi_buf_write(buf, 0, &one, sizeof one, true);
 }
 
-static lks_status create(lks_trainer **trainer, const lks_graph *graph,
-                         const struct lks_trainer_params *params)
+lks_status lksi_trainer_describe(struct lks_trainer **trainer, const lks_graph *graph,
+                                 const struct lks_trainer_params *params)
 {
     lks_status st = check_params(graph, params);
     struct lks_trainer *t;
-    struct lksi_step_plan *plan;
     if (st != LKS_OK)
         return st;
     t = lksi_alloc(1, sizeof *t);
@@ -119,12 +118,28 @@ static lks_status create(lks_trainer **trainer, const lks_graph *graph,
     t->params.batch = params->batch > 0 ? params->batch : 64;
     t->params.leaf = params->leaf > 0 ? params->leaf : 8;
     t->params.epochs = params->epochs > 0 ? params->epochs : 1;
-    t->dev = lksi_device_dev(params->device);
     LKSI_TRY(lksi_graph_at_batch(&t->model, graph, 1, t->params.leaf));
     LKSI_TRY(check_inputs(t));
     LKSI_TRY(take_keep(t));
     LKSI_TRY(hash_graph(t));
     LKSI_TRY(lksi_params_lay_out(t));
+    *trainer = t;
+    return LKS_OK;
+fail:
+    lks_trainer_destroy(&t);
+    return st;
+}
+
+static lks_status create(lks_trainer **trainer, const lks_graph *graph,
+                         const struct lks_trainer_params *params)
+{
+    struct lks_trainer *t = NULL;
+    struct lksi_step_plan *plan;
+    lks_status st;
+    if (graph == NULL || params->device == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_create: the graph or the device is NULL");
+    LKSI_TRY(lksi_trainer_describe(&t, graph, params));
+    t->dev = lksi_device_dev(params->device);
     LKSI_TRY(lksi_store_create(&t->store, t->dev));
     LKSI_TRY(lksi_step_plan_get(t, t->params.batch, true, &plan));
     LKSI_TRY(lksi_feeds_create(t));

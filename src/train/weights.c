@@ -128,7 +128,9 @@ static lks_status write_or_hash(struct lks_trainer *t, const char *path, char *h
     return st;
 }
 
-static lks_status load(struct lks_trainer *t, const char *path)
+/* Reads a file that must hold exactly the network's tensors. */
+static lks_status read_file(const struct lks_trainer *t, const char *path,
+                            struct lksi_safetensors **out)
 {
     struct lksi_safetensors *file = NULL;
     lks_status st = lksi_safetensors_read(path, &file);
@@ -140,8 +142,32 @@ static lks_status load(struct lks_trainer *t, const char *path)
                        "statistics",
                        path, file->count, tensor_count(t, "params"));
     if (st == LKS_OK)
+        *out = file;
+    else
+        lksi_safetensors_destroy(&file);
+    return st;
+}
+
+static lks_status load(struct lks_trainer *t, const char *path)
+{
+    struct lksi_safetensors *file = NULL;
+    lks_status st = read_file(t, path, &file);
+    if (st == LKS_OK)
         st = lksi_tensors_write(t, file, "params", "");
     lksi_safetensors_destroy(&file);
+    return st;
+}
+
+lks_status lksi_weights_check(const lks_graph *graph, const struct lks_trainer_params *params,
+                              const char *path)
+{
+    struct lks_trainer *t = NULL;
+    struct lksi_safetensors *file = NULL;
+    lks_status st = lksi_trainer_describe(&t, graph, params);
+    if (st == LKS_OK)
+        st = read_file(t, path, &file);
+    lksi_safetensors_destroy(&file);
+    lks_trainer_destroy(&t);
     return st;
 }
 

@@ -26,4 +26,13 @@ lks_status lksi_tensors_check(const struct lks_trainer *t, const struct lksi_saf
 lks_status lksi_tensors_write(struct lks_trainer *t, const struct lksi_safetensors *file,
                               const char *arena, const char *prefix);
 
+/*
+ * What lks_trainer_load_weights and lks_trainer_load_checkpoint would refuse, told without a
+ * device, so before kernels are built. params->device is not looked at.
+ */
+lks_status lksi_weights_check(const lks_graph *graph, const struct lks_trainer_params *params,
+                              const char *path);
+lks_status lksi_checkpoint_check(const lks_graph *graph, const struct lks_trainer_params *params,
+                                 const lks_dataset *train, const char *path);
+
 #endif

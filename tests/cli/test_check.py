@@ -33,7 +33,7 @@ class Check(KernelCase):
         self.assertGreater(len(rows[0]["reason"]), 5)
         text = self.good("check", "--device", "cpu", "--op", "softmax_cross_entropy", "--case", "1")
         self.assertIn("declines: " + rows[0]["reason"], text)
-        self.assertIn("1 are for other devices", text)
+        self.assertIn("1 decline here", text)
 
     def test_sabotage(self):
         env = self.kernels([("op/dense_cpu.cl", UNFUSED)])

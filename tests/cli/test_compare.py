@@ -60,6 +60,7 @@ class Compare(KernelCase):
         self.assertRegex(rows["A"], r"^0x[0-9a-f]{8}  -?[0-9.e-]+$")
         self.assertNotEqual(*bits)
         self.assertEqual(rows["apart"], "%d ulp" % abs(bits[0] - bits[1]))
+        self.assertEqual(rows["before it"], "0 whole steps, 0 tensors agreed")
         self.assertRegex(rows["differing"], r"^[1-9]\d* of 480 elements")
         # With admission the faulty schedules are struck off, so all agrees again.
         done, rows = self.compare(*args, env=env)

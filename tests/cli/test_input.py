@@ -73,6 +73,18 @@ class Model(Case):
         self.refused("  - maxpool: {kernel: 2}\n", "  - flatten\n  - conv2d: {out: 2, kernel: 1}\n",
                      "conv2", line=10)
 
+    def test_messages_name_a_layer_once(self):
+        write(self.model, MODEL.replace("kernel: 3, pad: 1", "kernel: 9"))
+        text = self.run_program("summary", self.model).stderr
+        self.assertEqual((text.count("conv1"), text.count("conv2d")), (1, 1), text)
+        write(self.model, MODEL.replace("maxpool: {kernel: 2}", "maxpool: {kernel: 9}"))
+        text = self.run_program("summary", self.model).stderr
+        self.assertEqual(text.count("maxpool:"), 1, text)
+
+    def test_layers_that_lead_nowhere(self):
+        self.refused("- relu", "- relu\n  - dense: {out: 2, name: lost}\n"
+                               "  - relu: {from: relu1}", "`lost` does not reach the loss", line=9)
+
     def test_names(self):
         self.refused("pad: 1", "pad: 1, name: a.b", "letters", line=7)
         self.refused("pad: 1", "pad: 1, name: input", "`input`", line=7)
@@ -123,7 +135,8 @@ class Data(Case):
     def test_missing(self):
         for name, line in (("train-images", 3), ("train-labels", 3), ("test-images.gz", 4)):
             os.rename(self.path("data/" + name), self.path("away"))
-            self.refused(":%d:" % line, "data/" + name, "No such file")
+            self.refused(":%d:" % line, "data/" + name, "No such file",
+                         "the folder of the model file")
             os.rename(self.path("away"), self.path("data/" + name))
 
     def test_paths_are_relative_to_the_file(self):
@@ -166,10 +179,13 @@ class Data(Case):
         write(labels, idx([0], b""))
         self.refused("data/train-labels")
         write(labels, names[:8] + b"\3" + names[9:])
-        self.refused("dense1", "3 outputs", "data/train-labels", "up to 3", "out: 4")
+        self.refused("dense1", "3 outputs", "data/train-labels", "up to 3", "out: 4",
+                     "first 3 of sample 0 at byte 8")
         write(labels, names)
         write(self.path("data/test-labels"), idx([15], bytes([200] * 15)))
         self.refused("data/test-labels", "up to 200")
+        write(self.path("data/test-labels"), idx([15], bytes([2] * 14 + [5])))
+        self.refused("first 5 of sample 14 at byte 22")
 
     def test_test_data_of_another_size(self):
         write(self.path("data/test-images.gz"),
@@ -190,7 +206,10 @@ class Weights(Case):
             self.bad(status, parts, *command, "--device", "ref", "--weights", weights)
 
     def test_broken(self):
-        self.refused("nowhere", "No such file", weights="nowhere")
+        self.refused("nowhere", "No such file", "starts at the current folder", weights="nowhere")
+        self.refused("/nowhere", "check the spelling", weights="/nowhere")
+        write(self.path("text"), "these are no weights, but a text\n")
+        self.refused("text: byte 8: this is no safetensors file", weights=self.path("text"))
         whole = read(self.weights)
         for size in (0, 7, 8, 100, len(whole) - 1):
             write(self.weights, whole[:size])
@@ -232,6 +251,14 @@ class Weights(Case):
         self.bad(2, ["a.png", "PNG"], *predict(b"no picture"))
         self.bad(2, ["a.png", "PNG"], *predict(png(8, 8)[:60]))
         self.bad(2, ["b.png", "No such file"], *predict(png(8, 8))[:-1], "b.png")
+
+
+    def test_before_the_device(self):
+        """Wrong weights are refused before a device is opened, let alone kernels built."""
+        write(self.weights, "text")
+        for command in (["eval", self.model], ["train", self.model, "--out", self.path("new")]):
+            self.bad(2, ["no safetensors"], *command, "--device", "nosuch", "--weights",
+                     self.weights)
 
 
 class Folders(Case):

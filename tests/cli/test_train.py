@@ -190,6 +190,35 @@ class Train(Case):
         self.train("whole")
         self.assertEqual(self.files("run"), self.files("whole"))
 
+    def test_refusals_come_before_the_device(self):
+        """Folder and checkpoint are looked at first: kernels may take minutes. A device that does not
+        exist shows the order."""
+        def refused(status, part, *args, out="run"):
+            self.bad(status, [part], "train", self.model, "--device", "nosuch", "--out",
+                     self.path(out), *args)
+        refused(2, "no checkpoint", "--resume", out="new")
+        refused(3, "nosuch", out="a/b/c")
+        write(self.path("file"), "x")
+        refused(2, "a file stands there", out="file")
+        self.train("run", "--steps", "5")
+        os.remove(self.path("run/run.json"))
+        refused(2, "not finished")
+        self.train("run", "--steps", "5", "--overwrite")
+        refused(2, "batch", "--resume", "--batch", "8")
+        refused(2, "epochs", "--resume", "--epochs", "9")
+        refused(3, "nosuch", "--resume")
+
+    def test_leftovers(self):
+        """Temporary files of processes that are gone are removed, others stay."""
+        gone = subprocess.Popen(["true"])
+        gone.wait()
+        self.train("run", "--steps", "1")
+        stay = [".lockstep-%d-0.tmp" % os.getpid(), ".lockstep-x.tmp", ".lockstep-%d-0.tmp2" % gone.pid]
+        for name in stay + [".lockstep-%d-0.tmp" % gone.pid, ".lockstep-%d-17.tmp" % gone.pid]:
+            write(self.path("run/" + name), "x")
+        self.train("run")
+        self.assertEqual(sorted(os.listdir(self.path("run"))), sorted(FILES + ["run.json"] + stay))
+
     def test_resume_refuses_damage(self):
         self.train("run", "--steps", "5")
         go_on = ["train", self.model, "--device", "ref", "--out", self.path("run"), "--resume"]

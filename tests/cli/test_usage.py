@@ -2,10 +2,11 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 
-from common import Case, PROGRAM, ROOT, main
+from common import Case, PROGRAM, ROOT, main, write
 
 COMMANDS = ["train", "eval", "predict", "hash", "summary", "devices", "compare", "check",
             "bench"]
@@ -54,6 +55,24 @@ class Usage(Case):
             self.bad(2, ["--expect-accuracy", "0 to 1"], "train", self.model,
                      "--expect-accuracy=" + value)
 
+    def test_threads(self):
+        for value in ["0", "-1", "257", "2147483648", "4294967297"]:
+            self.bad(2, ["--threads", "`%s`" % value, "1 to 256"], "train", self.model, "--device",
+                     "ref", "--threads=" + value)
+            self.bad(2, ["--threads", "1 to 256"], "compare", self.model, "-d", "ref", "-d", "ref",
+                     "--threads=" + value)
+
+    def test_operators(self):
+        for command in ("check", "bench"):
+            self.bad(2, ["no operator `nope`", "check --list"], command, "--op", "nope")
+            self.bad(2, ["did you mean `dense`", "check --list"], command, "--op", "dens")
+            self.bad(2, ["is a layer", "`group_norm`"], command, "--op", "layer_norm")
+            self.bad(2, ["`foo`", "`flat`, `plain`"], command, "--op", "relu", "--schedule", "foo")
+            self.bad(2, ["`foo`", "check --list"], command, "--schedule", "foo")
+        rows = dict(line.split(None, 1) for line in self.good("check", "--list").splitlines())
+        self.assertEqual(rows["relu"], "flat plain")
+        self.assertEqual(rows["conv2d"].split()[0], "ref")
+
     def test_several_devices_are_refused(self):
         self.bad(2, ["--device is given 2 times", "one device"], "train", self.model, "--device",
                  "ref", "--device", "cpu")
@@ -79,6 +98,14 @@ class Usage(Case):
         self.assertIn("ref", done.stdout)
         for device in ([], ["--device", "cpu"], ["--device", "gpu"]):
             self.bad(3, [".icd"], "train", self.model, *device, env=env)
+
+    def test_ref_needs_no_opencl(self):
+        """A driver that kills whoever loads it does not hurt `ref`."""
+        os.mkdir(self.path("vendors"))
+        write(self.path("vendors/broken.icd"), os.path.abspath(sys.argv[3]) + "\n")
+        env = {"OCL_ICD_VENDORS": self.path("vendors")}
+        self.assertEqual(self.run_program("devices", env=env).returncode, -signal.SIGABRT)
+        self.train("run", "--epochs", "1", env=env)
 
     def test_full_output(self):
         with open("/dev/full", "w", encoding="ascii") as full:

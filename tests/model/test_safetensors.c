@@ -188,8 +188,8 @@ static void expect_lie(const char *header, size_t size, const char *place, const
 
 Test(safetensors, lies_of_the_header)
 {
-    expect_lie("", 0, "byte 8", "does not start with `{`");
-    expect_lie("[]", 0, "byte 8", "does not start with `{`");
+    expect_lie("", 0, "byte 8", "this is no safetensors file");
+    expect_lie("[]", 0, "byte 8", "this is no safetensors file");
     expect_lie("{\"a\":", 0, "byte 13", "not valid JSON");
     expect_lie("{} x", 0, "byte", "not valid JSON");
     expect_lie("{\"a\":\"\xff\"}", 0, "byte", "not valid JSON");
@@ -251,7 +251,12 @@ Test(safetensors, lies_of_the_length)
     struct lksi_safetensors *st = NULL;
     uint64_t huge[2] = {UINT64_MAX, 0};
     write_bytes(path, "1234567", 7);
-    EXPECT_FAIL(LKS_E_INPUT, lksi_safetensors_read(path, &st), path, "byte 7", "8 bytes");
+    EXPECT_FAIL(LKS_E_INPUT, lksi_safetensors_read(path, &st), path,
+                "byte 7: this is no safetensors file");
+    write_bytes(path, huge, 16);
+    EXPECT_FAIL(LKS_E_INPUT, lksi_safetensors_read(path, &st), path,
+                "byte 8: this is no safetensors file");
+    memcpy(&huge[1], "{", 1);
     write_bytes(path, huge, 16);
     EXPECT_FAIL(LKS_E_INPUT, lksi_safetensors_read(path, &st), path, "byte 0",
                 "18446744073709551615 bytes, but 8 follow");

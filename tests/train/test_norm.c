@@ -251,10 +251,57 @@ Test(norm, refuses)
     lks_value x, y;
     EXPECT_OK(lks_graph_create(&g, NULL));
     EXPECT_OK(lks_graph_input(g, "sequence", 2, (int64_t[]){5, 3}, &x));
-    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_batch_norm(g, x, NULL, &y), "[N,H,W,C]");
     EXPECT_FAIL(LKS_E_ARGUMENT,
                 lks_graph_batch_norm(g, x, lks_batch_norm_params(.momentum = 1.5), &y), "momentum");
     EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_batch_norm(g, x, lks_batch_norm_params(.eps = -1.0), &y),
                 "eps");
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_batch_norm(g, x, NULL, &y), "[N,H,W,C]");
     lks_graph_destroy(&g);
+}
+
+/* Samples so large that a variance overflows: the loss stays finite with an infinite variance taken
+ * as it is (1/sqrt(inf) is 0), yet nothing may be learnt from them. */
+static void overflow_on(const char *select)
+{
+    static float huge[SAMPLES * SIDE * SIDE];
+    lks_dataset *data = make_data(), *large;
+    lks_device *device = open_or_skip(select);
+    struct lks_trainer_params p = small_params(device);
+    lks_graph *g;
+    lks_trainer *t;
+    lks_value x;
+    float before, after;
+    const int64_t dims[] = {SIDE, SIDE, 1};
+    for (int i = 0; i < SAMPLES * SIDE * SIDE; i++)
+        huge[i] = i % 2 == 0 ? 1e30f : -1e30f;
+    EXPECT_OK(lks_dataset_create(&large, lks_dataset_params(.count = SAMPLES, .h = SIDE, .w = SIDE,
+                                                            .floats = huge, .labels = help_labels)));
+    EXPECT_OK(lks_graph_create(&g, NULL));
+    EXPECT_OK(lks_graph_input(g, "image", 3, dims, &x));
+    EXPECT_OK(lks_graph_batch_norm(g, x, lks_batch_norm_params(.name = "bn"), &x));
+    EXPECT_OK(lks_graph_dense(g, x, lks_dense_params(.out = CLASSES), &x));
+    EXPECT_OK(lks_graph_softmax_cross_entropy(g, x));
+    EXPECT_OK(lks_trainer_create(&t, g, &p));
+    fit(t, data, 2);
+    EXPECT_OK(lks_trainer_get(t, "bn.running_var", &before, 1));
+    EXPECT_FAIL(LKS_E_NONFINITE, lks_trainer_fit(t, lks_fit_params(.train = large)),
+                "operator `bn` (batch_norm) is the first to give");
+    EXPECT_OK(lks_trainer_get(t, "bn.running_var", &after, 1));
+    cr_assert_eq(before, after, "the running variance is as it was");
+    fit(t, data, 0);
+    lks_trainer_destroy(&t);
+    lks_graph_destroy(&g);
+    lks_device_close(&device);
+    lks_dataset_destroy(&large);
+    lks_dataset_destroy(&data);
+}
+
+Test(norm, a_variance_that_overflows_stops_ref)
+{
+    overflow_on("ref");
+}
+
+Test(norm, a_variance_that_overflows_stops_the_cpu)
+{
+    overflow_on("cpu");
 }
