@@ -6,7 +6,7 @@
  *      for n upward. The leaves meet in the tree.
  *   2. + 0.0f.
  * batch_mean:  out[0] = that * scale, scale = (F32)(1.0 / N) from the host. One more rounding.
- * batch_mean_grad:  dv[n] = dout[0] * scale.
+ * batch_mean_grad:  dv[n] = dout[0] * scale; v gives the shape alone.
  * Special values follow IEEE-754. Error bound: (leaf + log2 of the leaves) ulp of the sum of
  * magnitudes; the mean adds 1 ulp for the scale and 0.5 for the product.
  */
@@ -52,9 +52,10 @@ LKS_INLINE void batch_mean_item(LKS_GLOBAL LKS_CONST F32 *v, LKS_GLOBAL F32 *out
     out[i] = out[i] * d->scale;
 }
 
-LKS_INLINE void batch_mean_grad_item(LKS_GLOBAL LKS_CONST F32 *dout, LKS_GLOBAL F32 *dv,
-                                     LKS_CONST struct batch_dims *d, U64 i)
+LKS_INLINE void batch_mean_grad_item(LKS_GLOBAL LKS_CONST F32 *dout, LKS_GLOBAL LKS_CONST F32 *v,
+                                     LKS_GLOBAL F32 *dv, LKS_CONST struct batch_dims *d, U64 i)
 {
+    (void)v;
     dv[i] = dout[0] * d->scale;
 }
 

@@ -1,5 +1,6 @@
 /*
- * maxpool.h - contract of maxpool and maxpool_grad (numerics.md, rule 9), channels last.
+ * maxpool.h - contract of maxpool, maxpool_grad and maxpool_pick (numerics.md, rule 9), channels
+ * last.
  *
  * maxpool:  y[n,oh,ow,c] = max over r < KH, s < KW of x[n, oh*SH - PT + r, ow*SW - PL + s, c],
  *           taps outside the image left out. OH = (H + PT + PB - KH) / SH + 1, rounded down.
@@ -13,6 +14,9 @@
  *   2. acc + 0.0f.
  *   3. With relu_mask: x <= 0 ? +0 : that. (x was the output of a relu; its gradient joins here.)
  *   Error bound: (k - 1) ulp of the sum of magnitudes, k windows over one element.
+ *
+ * maxpool_pick:  y[n,oh,ow,c] = v at the winner of that window of x; the gradient of maxpool_grad.
+ *   1. A copy; with relu_mask +0 where the winner is <= 0. The error is 0.
  */
 #ifndef LKS_CONTRACT_MAXPOOL_H
 #define LKS_CONTRACT_MAXPOOL_H
@@ -94,6 +98,19 @@ LKS_INLINE void maxpool_grad_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CO
     }
     acc = acc + 0.0f;
     dx[i] = d->relu_mask != 0u && x[i] <= 0.0f ? 0.0f : acc;
+}
+
+LKS_INLINE void maxpool_pick_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CONST F32 *v,
+                                  LKS_GLOBAL F32 *y, LKS_CONST struct maxpool_dims *d, U64 i)
+{
+    U32 c = (U32)(i % d->c);
+    U64 p = i / d->c;
+    U32 ow = (U32)(p % d->ow), oh = (U32)(p / d->ow % d->oh), n = (U32)(p / d->ow / d->oh), tap;
+    F32 best;
+    tap = lks_pool_winner(x, d, n, oh, ow, c, &best);
+    p = ((U64)n * d->h + (oh * d->sh + tap / d->kw - d->pt)) * d->w + (ow * d->sw + tap % d->kw - d->pl);
+    best = d->relu_mask != 0u && best <= 0.0f ? 0.0f : v[p * d->c + c];
+    y[i] = best;
 }
 
 #endif

@@ -115,6 +115,7 @@
 #include <lockstep/dataset.h>
 #include <lockstep/device.h>
 #include <lockstep/export.h>
+#include <lockstep/gradient.h>
 #include <lockstep/graph.h>
 #include <lockstep/layers.h>
 #include <lockstep/log.h>

@@ -242,6 +242,16 @@ static void maxpool_grad(const struct lksi_real_io *io)
         apply_relu(io, io->in[0]);
 }
 
+static void maxpool_pick(const struct lksi_real_io *io)
+{
+    const struct lksi_maxpool_attr *a = io->call->attr;
+    const struct lksi_desc *x = &io->call->in[0], *y = &io->call->out[0];
+    for (uint64_t e = 0; e < (uint64_t)lksi_desc_count(y); e++) {
+        uint64_t at = winner(io->in[0], x->dim, y->dim, a, e);
+        lksi_real_put(io, 0, e, a->relu_mask && io->in[0][at] <= 0.0 ? 0.0 : io->in[1][at], 0.0);
+    }
+}
+
 const struct lksi_real_entry lksi_real_windows[] = {
     {"bias_grad", bias_grad},
     {"conv2d", conv2d},
@@ -252,5 +262,6 @@ const struct lksi_real_entry lksi_real_windows[] = {
     {"dense_weight_grad", dense_weight_grad},
     {"maxpool", maxpool},
     {"maxpool_grad", maxpool_grad},
+    {"maxpool_pick", maxpool_pick},
     {NULL, NULL},
 };

@@ -7,38 +7,49 @@
 
 #include "graph/graph.h"
 
-/* The only node that reads `v` and the input it reads it by; -1 if there is none or several. */
-static int only_user(const struct lks_graph *g, lksi_value v, int *slot)
+/* Who reads each value: how often, and the sum of (node, input) numbers. Of a value that is read
+ * once, the sum is the reader. */
+struct readers {
+    size_t *count, *sum;
+};
+
+static void count_reads(const struct lks_graph *g, const struct readers *r, size_t node, bool add)
 {
-    int user = -1;
-    for (size_t i = 0; i < g->n_node; i++) {
-        if (g->node[i].dead)
-            continue;
-        for (int k = 0; k < g->node[i].call.n_in; k++) {
-            if (g->node[i].in[k] != v)
-                continue;
-            if (user >= 0)
-                return -1;
-            user = (int)i;
-            *slot = k;
-        }
+    const struct lksi_gnode *n = &g->node[node];
+    for (int k = 0; k < n->call.n_in; k++) {
+        size_t id = node * LKSI_MAX_IN + (size_t)k;
+        r->count[n->in[k]] += add ? 1 : (size_t)-1;
+        r->sum[n->in[k]] += add ? id : 0 - id;
     }
-    return user;
 }
 
-static lks_status try_absorb(struct lks_graph *g, size_t index, bool *changed)
+static lks_status find_readers(const struct lks_graph *g, struct readers *r)
+{
+    r->count = lksi_alloc(g->n_value, sizeof *r->count);
+    r->sum = lksi_alloc(g->n_value, sizeof *r->sum);
+    if (r->count == NULL || r->sum == NULL)
+        return LKS_E_MEMORY;
+    for (size_t i = 0; i < g->n_node; i++)
+        if (!g->node[i].dead)
+            count_reads(g, r, i, true);
+    return LKS_OK;
+}
+
+static lks_status try_absorb(struct lks_graph *g, const struct readers *r, size_t index,
+                             bool *changed)
 {
     struct lksi_gnode *n = &g->node[index], *next;
     struct lksi_desc descs[LKSI_MAX_IN];
     lksi_value in[LKSI_MAX_IN];
-    int n_in = n->call.n_in, slot = 0, user;
+    int n_in = n->call.n_in, slot;
+    size_t user;
     const struct lksi_gvalue *v = &g->value[n->out[0]];
     *changed = false;
-    if (n->dead || n->call.op->absorb == NULL || v->keep || v->home != LKSI_NONE)
+    if (n->dead || n->call.op->absorb == NULL || v->keep || v->home != LKSI_NONE ||
+        r->count[n->out[0]] != 1)
         return LKS_OK;
-    user = only_user(g, n->out[0], &slot);
-    if (user < 0)
-        return LKS_OK;
+    user = r->sum[n->out[0]] / LKSI_MAX_IN;
+    slot = (int)(r->sum[n->out[0]] % LKSI_MAX_IN);
     next = &g->node[user];
     for (int k = 0; k < next->call.n_in; k++)
         if (k != slot && g->value[next->in[k]].node >= (int)index)
@@ -49,6 +60,8 @@ static lks_status try_absorb(struct lks_graph *g, size_t index, bool *changed)
         return LKS_OK;
     for (int k = 0; k < n_in; k++)
         descs[k] = g->value[in[k]].desc;
+    count_reads(g, r, index, false);
+    count_reads(g, r, user, false);
     lks_status st =
         lksi_call_make(&n->call, n->call.op, n->call.attr, g->leaf, n_in, descs);
     if (st != LKS_OK)
@@ -57,6 +70,7 @@ static lks_status try_absorb(struct lks_graph *g, size_t index, bool *changed)
     n->out[0] = next->out[0];
     g->value[n->out[0]].node = (int)index;
     next->dead = true;
+    count_reads(g, r, index, true);
     *changed = true;
     return LKS_OK;
 }
@@ -75,15 +89,16 @@ static bool node_is_wanted(const struct lks_graph *g, const struct lksi_gnode *n
 
 lks_status lksi_graph_fuse(struct lks_graph *g)
 {
-    for (size_t i = 0; i < g->n_node; i++) {
+    struct readers r = {0};
+    lks_status st = find_readers(g, &r);
+    for (size_t i = 0; i < g->n_node && st == LKS_OK; i++) {
         bool again = true;
-        while (again) {
-            lks_status st = try_absorb(g, i, &again);
-            if (st != LKS_OK)
-                return st;
-        }
+        while (again && st == LKS_OK)
+            st = try_absorb(g, &r, i, &again);
     }
-    return LKS_OK;
+    free(r.count);
+    free(r.sum);
+    return st;
 }
 
 lks_status lksi_graph_prune(struct lks_graph *g)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/stream.h"
 #include "graph/graph.h"
 
 static lks_status builder_apply(struct lksi_builder *b, const char *op, const void *attr, int n_in,
@@ -58,6 +59,7 @@ void lks_graph_destroy(lks_graph **graph)
     }
     for (size_t i = 0; i < g->n_param; i++)
         free(g->param[i].name);
+    free(g->name);
     free(g->value);
     free(g->node);
     free(g->param);
@@ -67,12 +69,40 @@ void lks_graph_destroy(lks_graph **graph)
     *graph = NULL;
 }
 
+/* Where `name` stands in the table of names, or the empty place where it would. */
+static size_t name_place(const struct lks_graph *g, const char *name)
+{
+    size_t at = lksi_fnv1a32(name, strlen(name)) & (g->cap_name - 1);
+    while (g->name[at] != LKSI_NONE && strcmp(g->value[g->name[at]].name, name) != 0)
+        at = (at + 1) & (g->cap_name - 1);
+    return at;
+}
+
 lksi_value lksi_graph_find(const struct lks_graph *g, const char *name)
 {
-    for (size_t i = 0; i < g->n_value; i++)
-        if (g->value[i].name != NULL && strcmp(g->value[i].name, name) == 0)
-            return (lksi_value)i;
-    return LKSI_NONE;
+    return g->cap_name > 0 ? g->name[name_place(g, name)] : LKSI_NONE;
+}
+
+/* Room in the table for one more name. */
+static bool grow_names(struct lks_graph *g)
+{
+    struct lks_graph old = *g;
+    if (2 * (g->n_name + 1) <= g->cap_name)
+        return true;
+    g->cap_name = g->cap_name > 0 ? 2 * g->cap_name : 64;
+    g->name = lksi_alloc(g->cap_name, sizeof *g->name);
+    if (g->name == NULL) {
+        g->name = old.name;
+        g->cap_name = old.cap_name;
+        return false;
+    }
+    for (size_t i = 0; i < g->cap_name; i++)
+        g->name[i] = LKSI_NONE;
+    for (size_t i = 0; i < old.cap_name; i++)
+        if (old.name[i] != LKSI_NONE)
+            g->name[name_place(g, g->value[old.name[i]].name)] = old.name[i];
+    free(old.name);
+    return true;
 }
 
 static lks_status add_value(struct lks_graph *g, enum lksi_value_kind kind, const char *name,
@@ -84,6 +114,8 @@ static lks_status add_value(struct lks_graph *g, enum lksi_value_kind kind, cons
         return lksi_fail(LKS_E_ARGUMENT, "the name `%s` is used twice in the graph", name);
     if (!lksi_grow(&g->value, &g->cap_value, g->n_value + 1, sizeof *g->value))
         return LKS_E_MEMORY;
+    if (name != NULL && !grow_names(g))
+        return LKS_E_MEMORY;
     if (name != NULL && (copy = lksi_strdup(name)) == NULL)
         return LKS_E_MEMORY;
     v = &g->value[g->n_value];
@@ -93,6 +125,10 @@ static lks_status add_value(struct lks_graph *g, enum lksi_value_kind kind, cons
     v->desc = *desc;
     v->node = -1;
     v->home = LKSI_NONE;
+    if (name != NULL) {
+        g->name[name_place(g, name)] = (lksi_value)g->n_value;
+        g->n_name++;
+    }
     *out = (lksi_value)g->n_value++;
     return LKS_OK;
 }
@@ -262,13 +298,12 @@ static lks_status copy_at(struct lks_graph **copy, const struct lks_graph *model
         lksi_value made[LKSI_MAX_OUT];
         if (v->kind == LKSI_VALUE_NODE) {
             const struct lksi_gnode *n = &model->node[next_node];
-            if (evaluation) {
-                LKSI_TRY(evaluation_node(g, model, next_node++));
-                continue;
-            }
-            next_node++;
-            LKSI_TRY(lksi_graph_add_node(g, n->name, n->call.op->name, n->call.attr, n->call.n_in,
-                                         n->in, made));
+            if (evaluation)
+                LKSI_TRY(evaluation_node(g, model, next_node));
+            else
+                LKSI_TRY(lksi_graph_add_node(g, n->name, n->call.op->name, n->call.attr,
+                                             n->call.n_in, n->in, made));
+            g->node[next_node++].dead = n->dead;
             continue;
         }
         struct lksi_desc desc = v->desc;

@@ -66,6 +66,8 @@ struct lks_graph {
     size_t n_value, cap_value;
     struct lksi_gnode *node;
     size_t n_node, cap_node;
+    lksi_value *name; /* hash table of named values: open addressing, LKSI_NONE where empty */
+    size_t n_name, cap_name; /* a power of two, never full */
     struct lksi_param *param;
     size_t n_param, cap_param;
     struct lksi_buffer *buffer;
@@ -110,11 +112,16 @@ lks_status lksi_graph_for_evaluation(struct lks_graph **copy, const struct lks_g
                                      uint32_t batch, uint32_t leaf);
 
 /*
- * Reverse mode: adds the operators that compute the gradient of `loss` (one element) for every
- * parameter; grad[i] belongs to g->param[i]. Contributions to one value are added in the order of
- * their consumers (numerics.md, rule 9).
+ * Reverse mode: adds the operators that compute the gradient of `loss` (one element) for the values
+ * wanted[i], parameters or any others, in grad[i]; each is a new value without a home. It may be
+ * called again for another loss and other values. What flows back from several uses is added as
+ * rules 8 and 9 of numerics.md say (blocks.h). A value that does not reach the loss is an error.
  */
-lks_status lksi_graph_backward(struct lks_graph *g, lksi_value loss, lksi_value *grad);
+lks_status lksi_graph_backward(struct lks_graph *g, lksi_value loss, size_t n_wanted,
+                               const lksi_value *wanted, lksi_value *grad);
+/* The same inside a model, whose batch is not known yet: d(sum of y)/dx, see lks_graph_gradient. */
+lks_status lksi_graph_inner_gradient(struct lks_graph *g, lksi_value y, lksi_value x,
+                                     lksi_value *dx);
 
 /* The first parameter on which `value` does not depend; n_param if there is none. */
 lks_status lksi_graph_unreached(const struct lks_graph *g, lksi_value value, size_t *param);

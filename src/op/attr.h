@@ -26,11 +26,6 @@ struct lksi_dense_attr {
     int relu;
 };
 
-/* batch_mean_grad: the samples that the mean was taken over. */
-struct lksi_batch_mean_grad_attr {
-    int64_t n;
-};
-
 /* batch_norm and its relatives; momentum and count are read by batch_norm_running alone. */
 struct lksi_batch_norm_attr {
     float eps;
@@ -43,6 +38,11 @@ struct lksi_group_norm_attr {
     int64_t groups;
     int layer; /* each position by itself; then there is one group */
     float eps;
+};
+
+/* samples, samples_grad: samples [first, first + count) of dimension 0. */
+struct lksi_samples_attr {
+    int64_t first, count;
 };
 
 /* fill: the F32 tensor to make. */

@@ -11,7 +11,7 @@
 
 LKSI_ITEM(batch_sum, in[0], out[0])
 LKSI_ITEM(batch_mean, in[0], out[0])
-LKSI_ITEM(batch_mean_grad, in[0], out[0])
+LKSI_ITEM(batch_mean_grad, in[0], in[1], out[0])
 
 static lks_status infer(struct lksi_call *call)
 {
@@ -30,15 +30,14 @@ static lks_status infer(struct lksi_call *call)
 
 static lks_status infer_grad(struct lksi_call *call)
 {
-    const struct lksi_batch_mean_grad_attr *a = call->attr;
+    int64_t n = call->in[1].dim[0];
     lks_status st = lksi_want_desc(call, 0, "dout", lksi_desc_make(LKSI_F32, 1, (int64_t)1));
+    if (st == LKS_OK)
+        st = lksi_want(call, 1, "v", LKSI_F32, 1, 1);
     if (st != LKS_OK)
         return st;
-    if (a->n < 1 || a->n > INT32_MAX)
-        return lksi_fail(LKS_E_ARGUMENT, "batch_mean_grad: %lld samples, 1 to 2^31 - 1 wanted",
-                         (long long)a->n);
-    call->out[0] = lksi_desc_make(LKSI_F32, 1, a->n);
-    LKSI_SET_DIMS(call, batch_dims, {.n = (U32)a->n, .scale = (F32)(1.0 / (double)a->n)});
+    call->out[0] = call->in[1];
+    LKSI_SET_DIMS(call, batch_dims, {.n = (U32)n, .scale = (F32)(1.0 / (double)n)});
     return LKS_OK;
 }
 
@@ -46,11 +45,32 @@ static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, con
                        const lksi_value *out, const lksi_value *dout, const bool *need,
                        lksi_value *din)
 {
-    struct lksi_batch_mean_grad_attr a = {call->in[0].dim[0]};
-    (void)in;
+    lksi_value pair[2] = {dout[0], in[0]};
+    (void)call;
     (void)out;
     (void)need;
-    return b->apply(b, "batch_mean_grad", &a, 1, &dout[0], &din[0]);
+    return b->apply(b, "batch_mean_grad", NULL, 2, pair, &din[0]);
+}
+
+static lks_status grad_sum(struct lksi_builder *b, const struct lksi_call *call,
+                           const lksi_value *in, const lksi_value *out, const lksi_value *dout,
+                           const bool *need, lksi_value *din)
+{
+    lksi_value pair[2] = {dout[0], in[0]};
+    (void)call;
+    (void)out;
+    (void)need;
+    return b->apply(b, "spread", NULL, 2, pair, &din[0]);
+}
+
+static lks_status grad_grad(struct lksi_builder *b, const struct lksi_call *call,
+                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
+                            const bool *need, lksi_value *din)
+{
+    (void)call;
+    (void)in;
+    (void)out;
+    return need[0] ? b->apply(b, "batch_mean", NULL, 1, &dout[0], &din[0]) : LKS_OK;
 }
 
 /* ---- schedule `gpu` of the sums ---- */
@@ -127,13 +147,13 @@ static bool test_case(int index, bool long_run, struct lksi_call *call, void *at
 static bool test_case_grad(int index, bool long_run, struct lksi_call *call, void *attr)
 {
     static const int64_t n[] = {1, 3, 16, 17, 64, 1000};
-    struct lksi_batch_mean_grad_attr *a = attr;
+    (void)attr;
     (void)long_run;
     if (index >= (int)LKSI_COUNT(n))
         return false;
-    a->n = n[index];
-    call->n_in = 1;
+    call->n_in = 2;
     call->in[0] = lksi_desc_make(LKSI_F32, 1, (int64_t)1);
+    call->in[1] = lksi_desc_make(LKSI_F32, 1, n[index]);
     return true;
 }
 
@@ -144,9 +164,11 @@ static const struct lksi_op batch_sum = {
     .min_in = 1,
     .max_in = 1,
     .n_out = 1,
+    .sums_samples = 1,
     .infer = infer,
     .item = batch_sum_item_c,
     .schedules = schedules_sum,
+    .grad = grad_sum,
     .flops = flops,
     .test_case = test_case,
 };
@@ -170,12 +192,12 @@ static const struct lksi_op batch_mean_grad = {
     .name = "batch_mean_grad",
     .contract = "contract/batch.h",
     .dims = "batch_dims",
-    .min_in = 1,
-    .max_in = 1,
+    .min_in = 2,
+    .max_in = 2,
     .n_out = 1,
-    .attr_size = sizeof(struct lksi_batch_mean_grad_attr),
     .infer = infer_grad,
     .item = batch_mean_grad_item_c,
+    .grad = grad_grad,
     .test_case = test_case_grad,
 };
 

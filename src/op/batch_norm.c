@@ -289,6 +289,7 @@ static const struct lksi_op batch_norm_grad = {
     .n_out = 3,
     .attr_size = sizeof(struct lksi_batch_norm_attr),
     .strided = true,
+    .needs_batch = true,
     .infer = infer_grad,
     .items = items,
     .item = batch_norm_grad_item_c,

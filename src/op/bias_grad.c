@@ -33,6 +33,17 @@ static lks_status infer(struct lksi_call *call)
     return LKS_OK;
 }
 
+static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
+                       const lksi_value *out, const lksi_value *dout, const bool *need,
+                       lksi_value *din)
+{
+    lksi_value pair[2] = {dout[0], in[0]};
+    (void)call;
+    (void)out;
+    (void)need;
+    return b->apply(b, "spread", NULL, 2, pair, &din[0]);
+}
+
 /* ---- schedules: sums of leaves, then the trees ---- */
 
 static const char *declines_cpu(const struct lksi_call *call, const struct lksi_limits *dev)
@@ -161,11 +172,13 @@ static const struct lksi_op bias_grad = {
     .min_in = 1,
     .max_in = 1,
     .n_out = 1,
+    .sums_samples = 1,
     .infer = infer,
     .item = bias_grad_item_c,
     .ref_parts = lksi_bias_grad_ref_parts,
     .ref = lksi_bias_grad_ref,
     .schedules = schedules,
+    .grad = grad,
     .flops = flops,
     .test_case = test_case,
 };

@@ -42,6 +42,28 @@ fail:
     return st;
 }
 
+/* dy, w and maybe a mask: what flows back to dy is a convolution without a bias. */
+static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
+                       const lksi_value *out, const lksi_value *dout, const bool *need,
+                       lksi_value *din)
+{
+    lks_status st = LKS_OK;
+    const struct lks_conv_dims *d = lksi_conv_dims(call);
+    struct lksi_conv2d_weight_grad_attr a = {
+        ((const struct lksi_conv2d_data_grad_attr *)call->attr)->conv, d->r, d->s};
+    lksi_value g = dout[0];
+    (void)out;
+    a.conv.relu = 0;
+    if (call->n_in > 2)
+        LKSI_TRY(b->apply(b, "relu_grad", NULL, 2, (lksi_value[]){in[2], dout[0]}, &g));
+    if (need[0])
+        LKSI_TRY(b->apply(b, "conv2d", &a.conv, 2, (lksi_value[]){g, in[1]}, &din[0]));
+    if (need[1])
+        LKSI_TRY(b->apply(b, "conv2d_weight_grad", &a, 2, (lksi_value[]){g, in[0]}, &din[1]));
+fail:
+    return st;
+}
+
 /* A relu_grad behind (its inputs: the relu output, the gradient) becomes step 3 of the contract. */
 static bool absorb(void *attr, lksi_value *in, int *n_in, const struct lksi_op *next,
                    const void *next_attr, const lksi_value *next_in, int slot)
@@ -86,6 +108,7 @@ static const struct lksi_op conv2d_data_grad = {
     .ref_parts = lksi_conv2d_data_grad_ref_parts,
     .ref = lksi_conv2d_data_grad_ref,
     .schedules = lksi_conv2d_data_grad_schedules,
+    .grad = grad,
     .absorb = absorb,
     .flops = lksi_conv_flops,
     .product = true,

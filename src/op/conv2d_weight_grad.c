@@ -38,6 +38,25 @@ fail:
     return st;
 }
 
+/* x and dy; the gradient of dw takes the place of the weight. */
+static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
+                       const lksi_value *out, const lksi_value *dout, const bool *need,
+                       lksi_value *din)
+{
+    lks_status st = LKS_OK;
+    const struct lks_conv_dims *d = lksi_conv_dims(call);
+    struct lksi_conv2d_data_grad_attr a = {
+        ((const struct lksi_conv2d_weight_grad_attr *)call->attr)->conv, d->h, d->w};
+    (void)out;
+    a.conv.relu = 0;
+    if (need[0])
+        LKSI_TRY(b->apply(b, "conv2d_data_grad", &a, 2, (lksi_value[]){in[1], dout[0]}, &din[0]));
+    if (need[1])
+        LKSI_TRY(b->apply(b, "conv2d", &a.conv, 2, (lksi_value[]){in[0], dout[0]}, &din[1]));
+fail:
+    return st;
+}
+
 static bool test_case(int index, bool long_run, struct lksi_call *call, void *attr)
 {
     struct lksi_conv_case c;
@@ -64,11 +83,13 @@ static const struct lksi_op conv2d_weight_grad = {
     .max_in = 2,
     .n_out = 1,
     .attr_size = sizeof(struct lksi_conv2d_weight_grad_attr),
+    .sums_samples = 3,
     .infer = infer,
     .item = conv2d_weight_grad_item_c,
     .ref_parts = lksi_conv2d_weight_grad_ref_parts,
     .ref = lksi_conv2d_weight_grad_ref,
     .schedules = lksi_conv2d_weight_grad_schedules,
+    .grad = grad,
     .flops = lksi_conv_flops,
     .product = true,
     .test_case = test_case,

@@ -108,6 +108,50 @@ static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, con
     return st;
 }
 
+/* dy, w and maybe a mask: what flows back to dy is a dense layer without a bias. */
+static lks_status grad_data(struct lksi_builder *b, const struct lksi_call *call,
+                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
+                            const bool *need, lksi_value *din)
+{
+    const struct lksi_dense_attr linear = {0};
+    lksi_value g = dout[0];
+    lks_status st = LKS_OK;
+    (void)out;
+    if (call->n_in > 2) {
+        lksi_value pair[2] = {in[2], dout[0]};
+        st = b->apply(b, "relu_grad", NULL, 2, pair, &g);
+    }
+    if (st == LKS_OK && need[0]) {
+        lksi_value pair[2] = {g, in[1]};
+        st = b->apply(b, "dense", &linear, 2, pair, &din[0]);
+    }
+    if (st == LKS_OK && need[1]) {
+        lksi_value pair[2] = {g, in[0]};
+        st = b->apply(b, "dense_weight_grad", NULL, 2, pair, &din[1]);
+    }
+    return st;
+}
+
+/* x and dy; the gradient of dw takes the place of the weight. */
+static lks_status grad_weight(struct lksi_builder *b, const struct lksi_call *call,
+                              const lksi_value *in, const lksi_value *out, const lksi_value *dout,
+                              const bool *need, lksi_value *din)
+{
+    const struct lksi_dense_attr linear = {0};
+    lks_status st = LKS_OK;
+    (void)call;
+    (void)out;
+    if (need[0]) {
+        lksi_value pair[2] = {in[1], dout[0]};
+        st = b->apply(b, "dense_data_grad", NULL, 2, pair, &din[0]);
+    }
+    if (st == LKS_OK && need[1]) {
+        lksi_value pair[2] = {in[0], dout[0]};
+        st = b->apply(b, "dense", &linear, 2, pair, &din[1]);
+    }
+    return st;
+}
+
 static bool absorb(void *attr, lksi_value *in, int *n_in, const struct lksi_op *next,
                    const void *next_attr, const lksi_value *next_in, int slot)
 {
@@ -251,6 +295,7 @@ static const struct lksi_op dense_data_grad = {
     .ref_parts = lksi_dense_data_grad_ref_parts,
     .ref = lksi_dense_data_grad_ref,
     .schedules = data_schedules,
+    .grad = grad_data,
     .absorb = absorb_data,
     .flops = flops,
     .product = true,
@@ -264,11 +309,13 @@ static const struct lksi_op dense_weight_grad = {
     .min_in = 2,
     .max_in = 2,
     .n_out = 1,
+    .sums_samples = 3,
     .infer = infer_weight,
     .item = dense_weight_grad_item_c,
     .ref_parts = lksi_dense_weight_grad_ref_parts,
     .ref = lksi_dense_weight_grad_ref,
     .schedules = weight_schedules,
+    .grad = grad_weight,
     .flops = flops,
     .product = true,
     .test_case = test_case_weight,

@@ -384,6 +384,7 @@ static const struct lksi_op group_norm_param_grad = {
     .max_in = 4,
     .n_out = 2,
     .attr_size = sizeof(struct lksi_group_norm_attr),
+    .sums_samples = 15,
     .infer = infer_param,
     .item = group_norm_param_grad_item_c,
     .ref_parts = param_parts,

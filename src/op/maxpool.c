@@ -1,5 +1,5 @@
 /*
- * maxpool.c - maxpool and maxpool_grad.
+ * maxpool.c - maxpool, maxpool_grad and maxpool_pick, the gradient of the gradient.
  */
 #include <string.h>
 
@@ -10,6 +10,7 @@
 
 LKSI_ITEM(maxpool, in[0], out[0])
 LKSI_ITEM(maxpool_grad, in[0], in[1], out[0])
+LKSI_ITEM(maxpool_pick, in[0], in[1], out[0])
 
 /* ---- shapes ---- */
 
@@ -86,6 +87,17 @@ static lks_status infer_grad(struct lksi_call *call)
     return st;
 }
 
+static lks_status infer_pick(struct lksi_call *call)
+{
+    struct lksi_desc y;
+    lks_status st = window(call, &y);
+    if (st == LKS_OK)
+        st = lksi_want_desc(call, 1, "v", call->in[0]);
+    if (st == LKS_OK)
+        call->out[0] = y;
+    return st;
+}
+
 /* ---- gradient and fusion ---- */
 
 static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
@@ -98,6 +110,32 @@ static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, con
     (void)need;
     a.relu_mask = 0;
     return b->apply(b, "maxpool_grad", &a, 2, pair, &din[0]);
+}
+
+/* Of maxpool_grad and of maxpool_pick, which undo each other's direction. Nothing flows to x: the
+ * winners are steps in it. */
+static lks_status grad_of(const char *name, struct lksi_builder *b, const struct lksi_call *call,
+                          const lksi_value *in, const lksi_value *dout, const bool *need,
+                          lksi_value *din)
+{
+    lksi_value pair[2] = {in[0], dout[0]};
+    return need[1] ? b->apply(b, name, call->attr, 2, pair, &din[1]) : LKS_OK;
+}
+
+static lks_status grad_grad(struct lksi_builder *b, const struct lksi_call *call,
+                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
+                            const bool *need, lksi_value *din)
+{
+    (void)out;
+    return grad_of("maxpool_pick", b, call, in, dout, need, din);
+}
+
+static lks_status grad_pick(struct lksi_builder *b, const struct lksi_call *call,
+                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
+                            const bool *need, lksi_value *din)
+{
+    (void)out;
+    return grad_of("maxpool_grad", b, call, in, dout, need, din);
 }
 
 /* The gradient of the relu that made x. */
@@ -172,6 +210,17 @@ static bool test_case_grad(int index, bool long_run, struct lksi_call *call, voi
     return true;
 }
 
+static bool test_case_pick(int index, bool long_run, struct lksi_call *call, void *attr)
+{
+    struct lksi_maxpool_attr *a = attr;
+    if (!test_case(index / 2, long_run, call, attr))
+        return false;
+    a->relu_mask = index % 2;
+    call->n_in = 2;
+    call->in[1] = call->in[0];
+    return true;
+}
+
 static const struct lksi_schedule schedules[] = {
     {"vec", lksi_maxpool_vec_declines, lksi_maxpool_vec_recipe}, {NULL, NULL, NULL}};
 
@@ -205,9 +254,25 @@ static const struct lksi_op maxpool_grad = {
     .infer = infer_grad,
     .item = maxpool_grad_item_c,
     .schedules = schedules_grad,
+    .grad = grad_grad,
     .absorb = absorb_grad,
     .flops = flops_grad,
     .test_case = test_case_grad,
 };
 
-const struct lksi_op *const lksi_ops_maxpool[] = {&maxpool, &maxpool_grad, NULL};
+static const struct lksi_op maxpool_pick = {
+    .name = "maxpool_pick",
+    .contract = "contract/maxpool.h",
+    .dims = "maxpool_dims",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 1,
+    .attr_size = sizeof(struct lksi_maxpool_attr),
+    .infer = infer_pick,
+    .item = maxpool_pick_item_c,
+    .grad = grad_pick,
+    .flops = flops,
+    .test_case = test_case_pick,
+};
+
+const struct lksi_op *const lksi_ops_maxpool[] = {&maxpool, &maxpool_grad, &maxpool_pick, NULL};

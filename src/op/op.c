@@ -68,10 +68,10 @@ const struct lksi_op *lksi_op_at(size_t index)
 
 const struct lksi_op *lksi_op_find(const char *name)
 {
-    const struct lksi_op *op;
-    for (size_t i = 0; (op = lksi_op_at(i)) != NULL; i++)
-        if (strcmp(op->name, name) == 0)
-            return op;
+    for (size_t f = 0; lksi_op_table[f] != NULL; f++)
+        for (size_t i = 0; lksi_op_table[f][i] != NULL; i++)
+            if (strcmp(lksi_op_table[f][i]->name, name) == 0)
+                return lksi_op_table[f][i];
     return NULL;
 }
 

@@ -144,6 +144,19 @@ struct lksi_op {
     int alias[LKSI_MAX_OUT];
     /* Output 0 is input 0 under another shape: no memory, no launch (reshape). */
     bool view;
+    /* No gradient flows through it, which is no mistake. */
+    bool stops_gradient;
+    /*
+     * The operator sums over the samples (numerics.md, rule 8): bit k is set where dimension 0 of
+     * input k counts them, alone or times the same number for each. On a block of the samples it
+     * gives the block's sum, so that several uses of a parameter are added block by block.
+     */
+    unsigned sums_samples;
+    /* It sums over the samples and cannot do so for a block, since its numbers need all of them. */
+    bool needs_batch;
+    /* Inputs 1 and up that follow from input 0 (saved statistics): `grad` counts what flows
+     * through them as input 0's. Bit k: input k. */
+    unsigned saved;
     /* Items are spread over the outputs: one a channel. */
     bool strided;
     /* Checks inputs and attributes, fills out[], n_out, dims, dims_size. Errors name the operator,

@@ -43,6 +43,17 @@ static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, con
     return b->apply(b, "relu_grad", NULL, 2, pair, &din[0]);
 }
 
+/* Nothing flows to y: a step has slope 0. */
+static lks_status grad_grad(struct lksi_builder *b, const struct lksi_call *call,
+                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
+                            const bool *need, lksi_value *din)
+{
+    lksi_value pair[2] = {in[0], dout[0]};
+    (void)call;
+    (void)out;
+    return need[1] ? b->apply(b, "relu_grad", NULL, 2, pair, &din[1]) : LKS_OK;
+}
+
 static bool test_case(int index, bool long_run, struct lksi_call *call, void *attr)
 {
     (void)attr;
@@ -104,6 +115,7 @@ static const struct lksi_op relu_grad = {
     .infer = infer_grad,
     .item = relu_grad_item_c,
     .schedules = schedules_grad,
+    .grad = grad_grad,
     .test_case = test_case_grad,
 };
 

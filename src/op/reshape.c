@@ -59,6 +59,7 @@ static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, con
     (void)out;
     (void)need;
     memcpy(back.dim, call->in[0].dim, sizeof back.dim);
+    back.dim[0] = -1; /* so that it serves another batch */
     return b->apply(b, "reshape", &back, 1, &dout[0], &din[0]);
 }
 

@@ -39,16 +39,18 @@ static lks_status add_record(struct lks_graph *g, lksi_value step)
 /* Gradients of all parameters, each at its place in the arena `grads`. */
 static lks_status add_gradients(struct lks_graph *g, const struct lks_trainer *t, lksi_value grads)
 {
+    lksi_value *wanted = lksi_alloc(g->n_param, sizeof *wanted);
     lksi_value *grad = lksi_alloc(g->n_param, sizeof *grad);
-    lks_status st = grad != NULL ? lksi_graph_backward(g, g->loss, grad) : LKS_E_MEMORY;
+    lks_status st = wanted != NULL && grad != NULL ? LKS_OK : LKS_E_MEMORY;
+    for (size_t i = 0; st == LKS_OK && i < g->n_param; i++)
+        wanted[i] = g->param[i].value;
+    if (st == LKS_OK)
+        st = lksi_graph_backward(g, g->loss, g->n_param, wanted, grad);
     for (size_t i = 0; st == LKS_OK && i < g->n_param; i++) {
-        struct lksi_gvalue *v = &g->value[grad[i]];
-        if (v->home != LKSI_NONE)
-            st = lksi_fail(LKS_E_ARGUMENT, "the gradient of `%s` shares its memory",
-                           g->param[i].name);
-        v->home = grads;
-        v->home_offset = t->offset[i];
+        g->value[grad[i]].home = grads;
+        g->value[grad[i]].home_offset = t->offset[i];
     }
+    free(wanted);
     free(grad);
     return st;
 }

@@ -1,0 +1,142 @@
+/*
+ * test_second.c - gradients inside a network (lks_graph_gradient), differentiated again: against
+ * central differences in double, at batch sizes that the model was not built for.
+ */
+#include "net.h"
+
+enum { DENSE = 1, CONV = 2, POOL = 4, NORM = 8 };
+
+/* An image to one number or more. */
+static lks_value critic(struct lks_graph *g, lks_value x, int parts)
+{
+    if (parts & CONV) {
+        EXPECT_OK(lks_graph_conv2d(g, x, lks_conv2d_params(.out = 4, .kernel = 3, .pad = 1), &x));
+        if (parts & NORM)
+            EXPECT_OK(lks_graph_layer_norm(g, x, NULL, &x));
+        EXPECT_OK(lks_graph_relu(g, x, &x));
+        if (parts & POOL)
+            EXPECT_OK(lks_graph_maxpool(g, x, lks_pool_params(.kernel = 2), &x));
+        EXPECT_OK(lks_graph_conv2d(
+            g, x, lks_conv2d_params(.out = 4, .kernel = 3, .stride = 2, .pad = 1, .groups = 2),
+            &x));
+        if (parts & NORM)
+            EXPECT_OK(lks_graph_group_norm(g, x, lks_group_norm_params(.groups = 2), &x));
+        EXPECT_OK(lks_graph_relu(g, x, &x));
+    }
+    if (parts & DENSE) {
+        EXPECT_OK(lks_graph_dense(g, x, lks_dense_params(.out = 6), &x));
+        EXPECT_OK(lks_graph_relu(g, x, &x));
+    }
+    EXPECT_OK(lks_graph_dense(g, x, lks_dense_params(.out = CLASSES, .no_bias = true), &x));
+    return x;
+}
+
+/* The loss of the scores and of their gradient for the image; the latter's logits are made of it by
+ * a dense layer, so that the loss bends with it. */
+static struct lks_graph *penalised(int parts)
+{
+    struct lks_graph *g;
+    lks_value x, y, dx;
+    lksi_value in[2], out[3], mean, both;
+    EXPECT_OK(lks_graph_create(&g, NULL));
+    EXPECT_OK(lks_graph_input(g, "image", 3, (int64_t[]){6, 5, 2}, &x));
+    y = critic(g, x, parts);
+    EXPECT_OK(lks_graph_gradient(g, y, x, &dx));
+    EXPECT_OK(lks_graph_softmax_cross_entropy(g, y));
+    EXPECT_OK(lks_graph_dense(g, dx, lks_dense_params(.name = "of_gradient", .out = CLASSES), &y));
+    in[0] = y;
+    in[1] = g->label;
+    EXPECT_OK(lksi_graph_add_node(g, "penalty", "softmax_cross_entropy", NULL, 2, in, out));
+    EXPECT_OK(lksi_graph_add_node(g, "mean", "batch_mean", NULL, 1, &out[0], &mean));
+    in[0] = g->loss;
+    in[1] = mean;
+    EXPECT_OK(lksi_graph_add_node(g, "loss", "add", NULL, 2, in, &both));
+    g->loss = both;
+    return g;
+}
+
+static void check_penalty(int parts, uint32_t batch, int enough, bool fused)
+{
+    struct net t;
+    int compared;
+    net_open(&t, penalised(parts), batch, 2);
+    if (fused) /* as a step does it: gradients of what fusion made */
+        EXPECT_OK(lksi_graph_fuse(t.g));
+    net_all_gradients(&t);
+    net_gradients(&t, t.g->loss, 1, (lksi_value[]){lksi_graph_find(t.g, "image")});
+    net_run(&t);
+    compared = compare_gradients(&t);
+    cr_expect(compared > enough, "%d compared", compared);
+    net_close(&t);
+}
+
+Test(second, dense)
+{
+    check_penalty(DENSE, 5, 40, false);
+    check_penalty(DENSE, 1, 40, false);
+    check_penalty(DENSE, 5, 40, true);
+}
+
+Test(second, convolutions)
+{
+    check_penalty(CONV, 5, 60, false);
+    check_penalty(CONV | DENSE, 2, 60, true);
+}
+
+Test(second, pooling)
+{
+    check_penalty(CONV | POOL | DENSE, 3, 60, false);
+    check_penalty(CONV | POOL | DENSE, 3, 60, true);
+}
+
+/* The gradient itself, as a value of the network. */
+Test(second, the_gradient_is_one)
+{
+    struct net t;
+    struct lks_graph *g;
+    lks_value x, y, dx;
+    EXPECT_OK(lks_graph_create(&g, NULL));
+    EXPECT_OK(lks_graph_input(g, "image", 3, (int64_t[]){6, 5, 2}, &x));
+    y = critic(g, x, CONV | POOL | DENSE);
+    EXPECT_OK(lks_graph_gradient(g, y, x, &dx));
+    net_open(&t, g, 3, 2);
+    net_run(&t);
+    for (size_t e = 0; e < size_of(&t, x); e++) {
+        double slope[2], kept = t.d[x][e], was = t.d[dx][e];
+        for (int side = 0; side < 2; side++) {
+            slope[side] = 0.0;
+            t.d[x][e] = kept + (side == 0 ? STEP : -STEP);
+            run_real(&t, t.g->n_node);
+            for (size_t k = 0; k < size_of(&t, y); k++)
+                slope[side] += t.d[y][k] / (side == 0 ? STEP : -STEP);
+            t.d[x][e] = kept;
+            run_real(&t, t.g->n_node);
+            for (size_t k = 0; k < size_of(&t, y); k++)
+                slope[side] -= t.d[y][k] / (side == 0 ? STEP : -STEP);
+        }
+        if (fabs(slope[0] - slope[1]) < 1e-4)
+            cr_expect(fabs(slope[0] - was) < 1e-5, "element %zu: %g, by differences %g", e, was,
+                      slope[0]);
+        cr_expect(fabs((double)t.f[dx][e] - was) < 1e-5);
+    }
+    net_close(&t);
+}
+
+Test(second, refusals)
+{
+    struct lks_graph *g;
+    lks_value x, y, z, held, dx = 77;
+    EXPECT_OK(lks_graph_create(&g, NULL));
+    EXPECT_OK(lks_graph_input(g, "x", 1, (int64_t[]){4}, &x));
+    EXPECT_OK(lks_graph_input(g, "z", 1, (int64_t[]){4}, &z));
+    EXPECT_OK(lks_graph_dense(g, x, lks_dense_params(.out = 4), &y));
+    EXPECT_OK(lks_graph_stop_gradient(g, y, &held));
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_gradient(g, held, x, &dx), "`x`");
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_gradient(g, y, z, &dx), "`z`");
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_gradient(g, y, 999, &dx), "999");
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_gradient(g, y, x, NULL), "NULL");
+    EXPECT_OK(lks_graph_batch_norm(g, y, lks_batch_norm_params(.name = "bn"), &y));
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_gradient(g, y, x, &dx), "bn");
+    cr_expect_eq(dx, 77);
+    lks_graph_destroy(&g);
+}

@@ -1,0 +1,76 @@
+/*
+ * test_shared.c - training with shared parameters: the same bits on `ref`, by its contract items, by
+ * plain and by fast kernels, for several leaves and a batch that is no multiple of them.
+ */
+#include "train_help.h"
+
+/* A convolution used twice, and a dense cell unrolled over three steps. */
+static lks_graph *shared_graph(void)
+{
+    lks_graph *g;
+    lks_value x;
+    const int64_t dims[] = {SIDE, SIDE, 1};
+    EXPECT_OK(lks_graph_create(&g, NULL));
+    EXPECT_OK(lks_graph_input(g, "image", 3, dims, &x));
+    EXPECT_OK(lks_graph_conv2d(g, x, lks_conv2d_params(.out = 5, .kernel = 3, .pad = 1), &x));
+    EXPECT_OK(lks_graph_relu(g, x, &x));
+    for (int t = 0; t < 2; t++) {
+        EXPECT_OK(lks_graph_conv2d(
+            g, x, lks_conv2d_params(.name = t == 0 ? "conv" : NULL, .share = t == 0 ? NULL : "conv",
+                                    .out = 5, .kernel = 3, .pad = 1), &x));
+        EXPECT_OK(lks_graph_layer_norm(
+            g, x, lks_norm_params(.name = t == 0 ? "norm" : NULL, .share = t == 0 ? NULL : "norm"),
+            &x));
+        EXPECT_OK(lks_graph_relu(g, x, &x));
+        EXPECT_OK(lks_graph_maxpool(g, x, lks_pool_params(.kernel = 2), &x));
+    }
+    EXPECT_OK(lks_graph_dense(g, x, lks_dense_params(.out = 17), &x));
+    EXPECT_OK(lks_graph_relu(g, x, &x));
+    for (int t = 0; t < 3; t++) {
+        EXPECT_OK(lks_graph_dense(
+            g, x, lks_dense_params(.name = t == 0 ? "cell" : NULL, .share = t == 0 ? NULL : "cell",
+                                   .out = 17), &x));
+        EXPECT_OK(lks_graph_relu(g, x, &x));
+    }
+    EXPECT_OK(lks_graph_dense(g, x, lks_dense_params(.out = CLASSES), &x));
+    EXPECT_OK(lks_graph_softmax_cross_entropy(g, x));
+    return g;
+}
+
+static void digest_of(lks_device *device, uint32_t leaf, bool plain, const lks_dataset *data,
+                      char *hex)
+{
+    lks_graph *g = shared_graph();
+    lks_trainer *t;
+    struct lks_trainer_params p = small_params(device);
+    p.batch = 13;
+    p.leaf = leaf;
+    p.plain = plain;
+    EXPECT_OK(lks_trainer_create(&t, g, &p));
+    lks_graph_destroy(&g);
+    EXPECT_OK(lks_trainer_fit(t, lks_fit_params(.train = data, .max_steps = 6)));
+    EXPECT_OK(lks_trainer_weights_sha256(t, hex));
+    lks_trainer_destroy(&t);
+}
+
+Test(shared, one_digest)
+{
+    lks_dataset *data = make_data();
+    lks_device *ref = open_or_skip("ref"), *cpu = open_or_skip("cpu");
+    const uint32_t leaf[] = {2, 4, 8};
+    char first[3][65], other[65];
+    for (size_t k = 0; k < LKSI_COUNT(leaf); k++) {
+        digest_of(ref, leaf[k], false, data, first[k]);
+        digest_of(ref, leaf[k], true, data, other);
+        cr_assert_str_eq(first[k], other, "ref and its contract items, leaf %u", leaf[k]);
+        digest_of(cpu, leaf[k], true, data, other);
+        cr_assert_str_eq(first[k], other, "ref and the plain kernels, leaf %u", leaf[k]);
+        digest_of(cpu, leaf[k], false, data, other);
+        cr_assert_str_eq(first[k], other, "ref and the fast kernels, leaf %u", leaf[k]);
+    }
+    cr_expect_str_neq(first[0], first[1], "leaf 2 and 4");
+    cr_expect_str_neq(first[1], first[2], "leaf 4 and 8");
+    lks_device_close(&cpu);
+    lks_device_close(&ref);
+    lks_dataset_destroy(&data);
+}
