@@ -26,6 +26,8 @@ static const struct option_spec specs[] = {
     {"stride", 0, OPTION_U32, offsetof(struct bench_options, stride), "S", "(default: 1)", 1},
     {"pad", 0, OPTION_U32, offsetof(struct bench_options, pad), "P", "at each border (default: 0)",
      0},
+    {"groups", 0, OPTION_U32, offsetof(struct bench_options, groups), "G",
+     "of a convolution (default: 1)", 1},
     {"leaf", 0, OPTION_U32, offsetof(struct bench_options, leaf), "N",
      "samples a block of the ordered sums (default: 8)", 1},
     {"batch", 'b', OPTION_U32, offsetof(struct bench_options, batch), "N",

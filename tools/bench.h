@@ -14,7 +14,7 @@
 struct bench_options {
     struct device_choice device;
     const char *op, *schedule, *in;
-    struct number out, kernel, stride, pad, leaf;
+    struct number out, kernel, stride, pad, groups, leaf;
     struct number repeats, batch, seed;
     bool plain, profile, json;
 };

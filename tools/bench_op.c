@@ -20,7 +20,7 @@ enum { MAX_SCHEDULES = 16 };
 struct shape {
     int64_t n, h, w, c; /* of --in */
     int rank;
-    int64_t out, kernel, stride, pad;
+    int64_t out, kernel, stride, pad, groups;
     uint32_t leaf;
 };
 
@@ -73,7 +73,7 @@ static struct lksi_conv2d_attr conv_attr(const struct shape *s)
                                      .pad_right = pad,
                                      .dilation_h = 1,
                                      .dilation_w = 1,
-                                     .groups = 1};
+                                     .groups = (uint32_t)s->groups};
 }
 
 /* Each fills the inputs and attributes of an operator. */
@@ -81,7 +81,7 @@ static int make_conv(const struct shape *s, struct lksi_desc *in, void *attr)
 {
     *(struct lksi_conv2d_attr *)attr = conv_attr(s);
     in[0] = image(s);
-    in[1] = lksi_desc_make(LKSI_F32, 4, s->out, s->kernel, s->kernel, s->c);
+    in[1] = lksi_desc_make(LKSI_F32, 4, s->out, s->kernel, s->kernel, s->c / s->groups);
     in[2] = lksi_desc_make(LKSI_F32, 1, s->out);
     return 3;
 }
@@ -91,7 +91,7 @@ static int make_conv_data(const struct shape *s, struct lksi_desc *in, void *att
     *(struct lksi_conv2d_data_grad_attr *)attr =
         (struct lksi_conv2d_data_grad_attr){conv_attr(s), (uint32_t)s->h, (uint32_t)s->w};
     in[0] = image_out(s, s->out);
-    in[1] = lksi_desc_make(LKSI_F32, 4, s->out, s->kernel, s->kernel, s->c);
+    in[1] = lksi_desc_make(LKSI_F32, 4, s->out, s->kernel, s->kernel, s->c / s->groups);
     return 2;
 }
 
@@ -131,9 +131,17 @@ static int make_pool(const struct shape *s, struct lksi_desc *in, void *attr)
 {
     int k = (int)s->kernel, stride = (int)s->stride, pad = (int)s->pad;
     *(struct lksi_maxpool_attr *)attr =
-        (struct lksi_maxpool_attr){k, k, stride, stride, pad, pad, pad, pad, 0};
+        (struct lksi_maxpool_attr){k, k, stride, stride, pad, pad, pad, pad, 0, 1, 1, 0};
     in[0] = image(s);
     return 1;
+}
+
+static int make_mean(const struct shape *s, struct lksi_desc *in, void *attr)
+{
+    struct lksi_avgpool_attr *a = attr;
+    a->count_pad = 0;
+    a->height = a->width = 0;
+    return make_pool(s, in, &a->window);
 }
 
 static int make_one(const struct shape *s, struct lksi_desc *in, void *attr)
@@ -162,6 +170,7 @@ static const struct maker {
     {"dense_data_grad", false, true, false, make_dense_data},
     {"dense_weight_grad", false, true, false, make_dense_weight},
     {"maxpool", true, false, true, make_pool},
+    {"avgpool", true, false, true, make_mean},
     {"relu", false, false, false, make_one},
     {"relu_grad", false, false, false, make_two},
     {"add", false, false, false, make_two},
@@ -194,6 +203,11 @@ static int get_shape(const struct bench_options *o, const struct maker *m, struc
     s->kernel = o->kernel.given ? (int64_t)o->kernel.value : 1;
     s->stride = o->stride.given ? (int64_t)o->stride.value : 1;
     s->pad = (int64_t)o->pad.value;
+    s->groups = o->groups.given ? (int64_t)o->groups.value : 1;
+    if (o->groups.given && strncmp(m->op, "conv2d", 6) != 0)
+        return fail_usage("--op %s takes no --groups", m->op);
+    if (s->c % s->groups != 0 || s->out % s->groups != 0)
+        return fail_usage("--groups %" PRId64 " does not divide the channels", s->groups);
     if (s->h + 2 * s->pad < s->kernel || s->w + 2 * s->pad < s->kernel)
         return fail_usage("--kernel %" PRId64 " is larger than the padded input", s->kernel);
     return EXIT_OK;
@@ -216,8 +230,9 @@ int bench_check_op(const struct bench_options *o)
                           "largest case",
                           o->op != NULL ? "`" : "", o->op != NULL ? o->op : "every operator",
                           o->op != NULL ? "`" : "");
-    if (o->in == NULL && (o->out.given || o->kernel.given || o->stride.given || o->pad.given))
-        return fail_usage("--out, --kernel, --stride and --pad say nothing without --in");
+    if (o->in == NULL && (o->out.given || o->kernel.given || o->stride.given || o->pad.given ||
+                          o->groups.given))
+        return fail_usage("--out, --kernel, --stride, --pad and --groups say nothing without --in");
     return o->in != NULL ? get_shape(o, m, &s) : EXIT_OK;
 }
 

@@ -24,7 +24,7 @@ _lockstep() {
         ;;
     --epochs | -e | --steps | --batch | -b | --seed | --expect-accuracy | --checkpoint-every | \
         --threads | --index | -i | --op | --schedule | --case | --in | --kernel | --stride | --pad | \
-        --leaf | --repeats | -n | -k)
+        --groups | --leaf | --repeats | -n | -k)
         return
         ;;
     *)

@@ -2,8 +2,10 @@
  * maxpool.h - contract of maxpool, maxpool_grad and maxpool_pick (numerics.md, rule 9), channels
  * last.
  *
- * maxpool:  y[n,oh,ow,c] = max over r < KH, s < KW of x[n, oh*SH - PT + r, ow*SW - PL + s, c],
- *           taps outside the image left out. OH = (H + PT + PB - KH) / SH + 1, rounded down.
+ * maxpool:  y[n,oh,ow,c] = max over r < KH, s < KW of x[n, oh*SH - PT + r*DH, ow*SW - PL + s*DW, c],
+ *           taps outside the image left out. OH = (H + PT + PB - DH*(KH - 1) - 1) / SH + 1, rounded
+ *           down; with `ceil` rounded up, less one if the last window would begin behind the image.
+ *           Every window has a tap in the image.
  *   1. Taps in the order r, then s, both upward. The first tap inside the image is the winner.
  *   2. A later tap replaces it if it is greater (`>`), or if it is the first NaN.
  *   Equal taps: the first wins, so of -0 and +0 the earlier one. The error is 0.
@@ -21,14 +23,7 @@
 #ifndef LKS_CONTRACT_MAXPOOL_H
 #define LKS_CONTRACT_MAXPOOL_H
 
-#include "contract/num.h"
-
-struct maxpool_dims {
-    U32 n, h, w, c, oh, ow;
-    U32 kh, kw, sh, sw;
-    U32 pt, pl;
-    U32 relu_mask;
-};
+#include "contract/pool.h"
 
 /* True if v replaces the winner so far. */
 LKS_INLINE I32 lks_pool_wins(F32 v, F32 best)
@@ -42,17 +37,16 @@ LKS_INLINE U32 lks_pool_winner(LKS_GLOBAL LKS_CONST F32 *x, LKS_CONST struct max
                                U32 oh, U32 ow, U32 c, F32 *best)
 {
     U32 top = oh * d->sh, left = ow * d->sw; /* in coordinates shifted by the padding */
-    U32 r0 = top < d->pt ? d->pt - top : 0u, s0 = left < d->pl ? d->pl - left : 0u;
-    U32 r1 = d->h + d->pt - top, s1 = d->w + d->pl - left;
+    U32 r0 = lks_pool_first(top, d->pt, d->dh), r1 = lks_pool_end(top, d->h + d->pt, d->dh, d->kh);
+    U32 s0 = lks_pool_first(left, d->pl, d->dw), s1 = lks_pool_end(left, d->w + d->pl, d->dw, d->kw);
     U32 r, s, tap = r0 * d->kw + s0;
     F32 v = 0.0f;
     I32 have = 0;
-    r1 = r1 < d->kh ? r1 : d->kh;
-    s1 = s1 < d->kw ? s1 : d->kw;
     for (r = r0; r < r1; r += 1u) {
-        U32 row = top + r - d->pt;
+        U32 row = top + r * d->dh - d->pt;
         for (s = s0; s < s1; s += 1u) {
-            F32 t = x[(((U64)n * d->h + row) * d->w + (left + s - d->pl)) * d->c + c];
+            U32 col = left + s * d->dw - d->pl;
+            F32 t = x[(((U64)n * d->h + row) * d->w + col) * d->c + c];
             if (!have || lks_pool_wins(t, v)) {
                 v = t;
                 tap = r * d->kw + s;
@@ -84,13 +78,13 @@ LKS_INLINE void maxpool_grad_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CO
     U32 r, s;
     F32 acc = 0.0f;
     for (r = 0u; r < d->kh; r += 1u) {
-        U32 oh = (h + d->pt - r) / d->sh;
-        if (r > h + d->pt || oh * d->sh + r != h + d->pt || oh >= d->oh)
+        U32 oh = lks_pool_window(h + d->pt, r * d->dh, d->sh);
+        if (oh >= d->oh)
             continue;
         for (s = 0u; s < d->kw; s += 1u) {
-            U32 ow = (w + d->pl - s) / d->sw;
+            U32 ow = lks_pool_window(w + d->pl, s * d->dw, d->sw);
             F32 best;
-            if (s > w + d->pl || ow * d->sw + s != w + d->pl || ow >= d->ow)
+            if (ow >= d->ow)
                 continue;
             if (lks_pool_winner(x, d, n, oh, ow, c, &best) == r * d->kw + s)
                 acc = lks_chain(acc, dy[(((U64)n * d->oh + oh) * d->ow + ow) * d->c + c]);
@@ -108,7 +102,8 @@ LKS_INLINE void maxpool_pick_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CO
     U32 ow = (U32)(p % d->ow), oh = (U32)(p / d->ow % d->oh), n = (U32)(p / d->ow / d->oh), tap;
     F32 best;
     tap = lks_pool_winner(x, d, n, oh, ow, c, &best);
-    p = ((U64)n * d->h + (oh * d->sh + tap / d->kw - d->pt)) * d->w + (ow * d->sw + tap % d->kw - d->pl);
+    p = ((U64)n * d->h + (oh * d->sh + tap / d->kw * d->dh - d->pt)) * d->w +
+        (ow * d->sw + tap % d->kw * d->dw - d->pl);
     best = d->relu_mask != 0u && best <= 0.0f ? 0.0f : v[p * d->c + c];
     y[i] = best;
 }

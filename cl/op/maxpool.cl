@@ -7,54 +7,12 @@
  *   winners  the winning tap of every window, for
  *   gather   the gradient where windows overlap: each pixel looks at its windows
  *
- * Macros: VEC lanes, at most the channels. ROWS: a work-item goes over a whole row of windows or
- * pixels (CPU), vectors over the last channel moving back; else it is one vector of one window or
- * pixel, and VEC divides the channels.
+ * Macros: VEC and ROWS, see pool.h. MASK: x was the output of a relu.
  */
 #include "contract/maxpool.h"
-#include "op/vec.h"
-
-#ifdef ROWS
-/* Work-item (1, 1, row). */
-#define FOR_ROW(row, rows)                                                                         \
-    U64 row = get_global_id(2);                                                                    \
-    if (row < (rows))
-#define FOR_COLUMN(x, columns) for (U32 x = 0u; x < (columns); x++)
-#define FOR_CHANNEL(c, d)                                                                          \
-    for (U32 c_ = 0u, c = 0u; c_ < (d).c && ((c = c_ + VEC <= (d).c ? c_ : (d).c - VEC), 1);       \
-         c_ += VEC)
-#else
-/* Work-item (vector of channels, column, row). */
-#define FOR_ROW(row, rows)                                                                         \
-    U64 row = get_global_id(2);                                                                    \
-    if (row < (rows))
-#define FOR_COLUMN(x, columns)                                                                     \
-    U32 x = get_global_id(1);                                                                      \
-    if (x < (columns))
-#define FOR_CHANNEL(c, d)                                                                          \
-    U32 c = get_global_id(0) * VEC;                                                                \
-    if (c < (d).c)
-#endif
+#include "op/pool.h"
 
 #define WINS(v, best) (((v) > (best)) | (((v) != (v)) & ((best) == (best))))
-
-/* Taps [r0, r1) x [s0, s1) of a window that lie in the image, and where its tap (0, 0) would be. */
-struct LKS_FN(window) {
-    U32 r0, r1, s0, s1;
-    U32 top, left; /* shifted by the padding */
-};
-
-static struct LKS_FN(window) LKS_FN(window_at)(const struct maxpool_dims *d, U32 oh, U32 ow)
-{
-    struct LKS_FN(window) w;
-    w.top = oh * d->sh;
-    w.left = ow * d->sw;
-    w.r0 = w.top < d->pt ? d->pt - w.top : 0u;
-    w.s0 = w.left < d->pl ? d->pl - w.left : 0u;
-    w.r1 = d->h + d->pt - w.top < d->kh ? d->h + d->pt - w.top : d->kh;
-    w.s1 = d->w + d->pl - w.left < d->kw ? d->w + d->pl - w.left : d->kw;
-    return w;
-}
 
 /* The window's winning tap, lane by lane; its value in *best. `x` is the sample's image. */
 static VI LKS_FN(winner)(__global const F32 *x, const struct maxpool_dims *d,
@@ -65,8 +23,9 @@ static VI LKS_FN(winner)(__global const F32 *x, const struct maxpool_dims *d,
     int have = 0;
     for (U32 r = w->r0; r < w->r1; r++) {
         __global const F32 *p =
-            x + ((U64)(w->top + r - d->pt) * d->w + (w->left + w->s0 - d->pl)) * d->c + c;
-        for (U32 s = w->s0; s < w->s1; s++, p += d->c) {
+            x + ((U64)(w->top + r * d->dh - d->pt) * d->w + (w->left + w->s0 * d->dw - d->pl)) * d->c +
+            c;
+        for (U32 s = w->s0; s < w->s1; s++, p += d->dw * d->c) {
             V t = LOAD(p);
             VI wins = WINS(t, v);
             if (!have) {
@@ -168,23 +127,25 @@ __kernel void LKS_KERNEL(gather)(__global const F32 *restrict x, __global const 
 {
     FOR_ROW(row, (U64)d.n * d.h)
     {
-        U32 n = (U32)row / d.h, at_h = (U32)row % d.h + d.pt;
-        U32 h1 = at_h / d.sh < d.oh ? at_h / d.sh + 1u : d.oh; /* windows [h0, h1) hold the row */
-        U32 h0 = at_h < d.kh ? 0u : (at_h - d.kh) / d.sh + 1u;
+        U32 n = (U32)row / d.h, at_h = (U32)row % d.h + d.pt, h0, h1;
+        LKS_FN(windows)(at_h, d.sh, d.kh, d.dh, d.oh, &h0, &h1);
         FOR_COLUMN(w, d.w)
         {
-            U32 at_w = w + d.pl;
-            U32 w1 = at_w / d.sw < d.ow ? at_w / d.sw + 1u : d.ow;
-            U32 w0 = at_w < d.kw ? 0u : (at_w - d.kw) / d.sw + 1u;
+            U32 at_w = w + d.pl, w0, w1;
+            LKS_FN(windows)(at_w, d.sw, d.kw, d.dw, d.ow, &w0, &w1);
             FOR_CHANNEL(c, d)
             {
                 U64 at = (row * d.w + w) * d.c + c;
                 V acc = (V)(0.0f);
                 /* The tap (r, s) goes up while the window goes down. */
                 for (U32 oh = h1; oh-- > h0;) {
+                    U32 r = (at_h - oh * d.sh) / d.dh;
+                    if (r * d.dh != at_h - oh * d.sh)
+                        continue;
                     for (U32 ow = w1; ow-- > w0;) {
                         U64 o = (((U64)n * d.oh + oh) * d.ow + ow) * d.c + c;
-                        I32 mine = (I32)((at_h - oh * d.sh) * d.kw + (at_w - ow * d.sw));
+                        U32 s = (at_w - ow * d.sw) / d.dw;
+                        I32 mine = s * d.dw == at_w - ow * d.sw ? (I32)(r * d.kw + s) : -1;
                         acc = PICK(LOAD(taps + o) == mine, acc + LOAD(dy + o), acc);
                     }
                 }

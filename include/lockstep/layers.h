@@ -18,20 +18,23 @@ extern "C" {
 #endif
 
 /*
- * Adds a convolution with its parameters NAME.weight [out][kernel][kernel][C / groups] and NAME.bias
- * [out], and writes its value to *y: y[n,oh,ow,k] = sum over r,s,c of x[n, oh*stride-pad+r*dilation, ..., c] *
- * w[k,r,s,c] + b[k]. x is [H,W,C], y is [OH,OW,out] with
- * OH = (H + 2 pad - dilation (kernel - 1) - 1) / stride + 1.
+ * Adds a convolution with its parameters NAME.weight [out][kernel][kernel_w][C / groups] and
+ * NAME.bias [out], and writes its value to *y: y[n,oh,ow,k] = sum over r,s,c of
+ * x[n, oh*stride - top + r*dilation, ow*stride_w - left + s*dilation_w, c] * w[k,r,s,c] + b[k].
+ * x is [H,W,C], y is [OH,OW,out] with OH = (H + top + bottom - dilation (kernel - 1) - 1) / stride +
+ * 1, rounded down; OW alike.
  */
 struct lks_conv2d_params {
     const char *name;             /* of the layer; NULL: conv1, conv2, ... */
-    const char *share; /* NULL, or an earlier layer whose parameters this one takes */
+    const char *share;            /* NULL, or an earlier layer whose parameters this one takes */
     int32_t out;                  /* channels; required */
     int32_t kernel;               /* height and width; required */
     int32_t stride, dilation;     /* 0 means 1 */
     int32_t pad;                  /* at each border */
     int32_t groups;               /* 0 means 1 */
     bool no_bias;
+    int32_t kernel_w, stride_w, dilation_w; /* of the width, if it differs from the height's; 0: not */
+    int32_t pads[4]; /* top, bottom, left, right; in place of `pad` if one is not 0 */
 };
 #ifndef __cplusplus
 #define lks_conv2d_params(...) (&(struct lks_conv2d_params){__VA_ARGS__})
@@ -39,6 +42,13 @@ struct lks_conv2d_params {
 /* stride, dilation and groups are 1, all else is zero. Thread-safe. */
 LKS_API struct lks_conv2d_params lks_conv2d_params_default(void);
 LKS_API lks_status lks_graph_conv2d(lks_graph *graph, lks_value x,
+                                    const struct lks_conv2d_params *params, lks_value *y);
+/*
+ * The same over a sequence x [L,C]: y is [OL,out]. NAME.weight is [out][1][kernel][C / groups]; the
+ * fields for a width say nothing, pads[0] and pads[1] are the two ends. A NULL name
+ * means conv1d_1, conv1d_2, ...
+ */
+LKS_API lks_status lks_graph_conv1d(lks_graph *graph, lks_value x,
                                     const struct lks_conv2d_params *params, lks_value *y);
 
 /*

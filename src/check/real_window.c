@@ -211,7 +211,8 @@ static uint64_t winner(const double *x, const int64_t *xd, const int64_t *yd,
     int64_t best = -1;
     for (int64_t r = 0; r < a->kernel_h; r++) {
         for (int64_t s = 0; s < a->kernel_w; s++) {
-            int64_t h = oh * a->stride_h - a->pad_top + r, w = ow * a->stride_w - a->pad_left + s;
+            int64_t h = oh * a->stride_h - a->pad_top + r * (a->dilation_h ? a->dilation_h : 1);
+            int64_t w = ow * a->stride_w - a->pad_left + s * (a->dilation_w ? a->dilation_w : 1);
             int64_t at = ((n * xd[1] + h) * xd[2] + w) * xd[3] + c;
             if (h < 0 || h >= xd[1] || w < 0 || w >= xd[2])
                 continue;
@@ -252,7 +253,55 @@ static void maxpool_pick(const struct lksi_real_io *io)
     }
 }
 
+/* Adds along each tap of the windows 1 / divisor of what stands at its other end: from x to y, or
+ * `back`. */
+static void mean_taps(const struct lksi_real_io *io, const int64_t *xd, const int64_t *yd,
+                      const struct lksi_avgpool_attr *a, bool back)
+{
+    const struct lksi_maxpool_attr *p = &a->window;
+    int64_t dh = p->dilation_h ? p->dilation_h : 1, dw = p->dilation_w ? p->dilation_w : 1;
+    int64_t n = yd[0] * yd[1] * yd[2];
+    for (int64_t o = 0; o < n; o++) {
+        int64_t h0 = o / yd[2] % yd[1] * p->stride_h - p->pad_top;
+        int64_t w0 = o % yd[2] * p->stride_w - p->pad_left;
+        for (int pass = 0, count = 0; pass < 2; pass++) {
+            for (int64_t t = 0; t < (int64_t)p->kernel_h * p->kernel_w; t++) {
+                int64_t h = h0 + t / p->kernel_w * dh, w = w0 + t % p->kernel_w * dw;
+                bool in = h >= 0 && h < xd[1] && w >= 0 && w < xd[2];
+                count += pass == 0 && (in || (a->count_pad && h < xd[1] + p->pad_bottom &&
+                                              w < xd[2] + p->pad_right));
+                for (int64_t c = 0; pass == 1 && in && c < xd[3]; c++) {
+                    int64_t x = ((o / yd[2] / yd[1] * xd[1] + h) * xd[2] + w) * xd[3] + c;
+                    int64_t y = o * xd[3] + c, from = back ? y : x, to = back ? x : y;
+                    scatter(io, (uint64_t)to, io->in[0][from] / count);
+                }
+            }
+        }
+    }
+}
+
+static void avgpool(const struct lksi_real_io *io)
+{
+    const struct lksi_avgpool_attr *a = io->call->attr;
+    double k = (double)a->window.kernel_h * a->window.kernel_w, depth = 7.0;
+    clear(io);
+    mean_taps(io, io->call->in[0].dim, io->call->out[0].dim, a, false);
+    for (double pieces = k / 4096.0; pieces > 1.0; pieces /= 2.0)
+        depth += 1.0;
+    bounds(io, (k < 4096.0 ? k : 4096.0) / 32.0 + depth);
+}
+
+static void avgpool_grad(const struct lksi_real_io *io)
+{
+    const struct lksi_avgpool_attr *a = io->call->attr;
+    clear(io);
+    mean_taps(io, io->call->out[0].dim, io->call->in[0].dim, a, true);
+    bounds(io, (double)a->window.kernel_h * a->window.kernel_w + 1.0);
+}
+
 const struct lksi_real_entry lksi_real_windows[] = {
+    {"avgpool", avgpool},
+    {"avgpool_grad", avgpool_grad},
     {"bias_grad", bias_grad},
     {"conv2d", conv2d},
     {"conv2d_data_grad", conv2d_data_grad},

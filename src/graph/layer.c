@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "graph/layer.h"
+#include "op/attr.h"
 
 lks_status lksi_layer_check(lks_graph *g, const char *what, lks_value x, const void *out)
 {
@@ -167,4 +168,29 @@ lks_status lksi_layer_apply(lks_graph *g, const char *name, const char *op, cons
     if (st == LKS_OK)
         *y = out[0];
     return st;
+}
+
+lks_status lksi_layer_as_image(lks_graph *g, lks_value x, lks_value *y)
+{
+    const int64_t *d = g->value[x].desc.dim;
+    struct lksi_reshape_attr a;
+    memset(&a, 0, sizeof a);
+    a.rank = 4;
+    a.dim[0] = -1;
+    a.dim[1] = 1;
+    a.dim[2] = d[1];
+    a.dim[3] = d[2];
+    return lksi_layer_apply(g, "as_image", "reshape", &a, 1, &x, y);
+}
+
+lks_status lksi_layer_as_sequence(lks_graph *g, lks_value x, lks_value *y)
+{
+    const int64_t *d = g->value[x].desc.dim;
+    struct lksi_reshape_attr a;
+    memset(&a, 0, sizeof a);
+    a.rank = 3;
+    a.dim[0] = -1;
+    a.dim[1] = d[2];
+    a.dim[2] = d[3];
+    return lksi_layer_apply(g, "as_sequence", "reshape", &a, 1, &x, y);
 }

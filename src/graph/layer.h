@@ -45,4 +45,8 @@ lks_status lksi_layer_buffer(const struct lksi_layer_head *l, const char *suffix
 lks_status lksi_layer_apply(lks_graph *g, const char *name, const char *op, const void *attr,
                             int n_in, const lks_value *in, lks_value *y);
 
+/* A view of a sequence [N,L,C] as an image [N,1,L,C], and back. */
+lks_status lksi_layer_as_image(lks_graph *g, lks_value x, lks_value *y);
+lks_status lksi_layer_as_sequence(lks_graph *g, lks_value x, lks_value *y);
+
 #endif

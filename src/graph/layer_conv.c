@@ -5,43 +5,114 @@
 #include "op/attr.h"
 #include "op/conv2d.h"
 
-lks_status lks_graph_conv2d(lks_graph *g, lks_value x, const struct lks_conv2d_params *p,
-                            lks_value *y)
+/* Kernel, strides, dilations, padding of `p`, for a sequence along the width. */
+static lks_status fill(const char *name, const struct lks_conv2d_params *p, bool sequence,
+                       int64_t kernel[2], struct lksi_conv2d_attr *a)
 {
-    lks_status st = lksi_layer_check(g, "lks_graph_conv2d", x, y);
-    struct lksi_layer_head l;
-    lksi_value in[3] = {x}, out;
-    if (st != LKS_OK)
-        return st;
     if (p == NULL || p->out < 1 || p->kernel < 1 || p->stride < 0 || p->dilation < 0 ||
-        p->pad < 0 || p->groups < 0)
-        return lksi_fail(LKS_E_ARGUMENT, "conv2d: `out` and `kernel` must be 1 or more, `stride`, "
-                                         "`dilation`, `pad` and `groups` not negative");
-    const struct lksi_desc *d = &g->value[x].desc;
-    int64_t groups = p->groups > 0 ? p->groups : 1, r = p->kernel;
-    if (d->rank != 4)
-        return lksi_fail(LKS_E_ARGUMENT, "conv2d: its input has %d dimensions, an image has 3 "
-                                         "(height, width, channels)", d->rank - 1);
-    if (d->dim[3] % groups != 0 || p->out % groups != 0)
-        return lksi_fail(LKS_E_ARGUMENT, "conv2d: %lld input and %d output channels do not divide "
-                                         "into %lld groups", (long long)d->dim[3], (int)p->out,
-                         (long long)groups);
+        p->pad < 0 || p->groups < 0 || p->kernel_w < 0 || p->stride_w < 0 || p->dilation_w < 0 ||
+        p->pads[0] < 0 || p->pads[1] < 0 || p->pads[2] < 0 || p->pads[3] < 0)
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "%s: `out` and `kernel` must be 1 or more, `stride`, "
+                         "`dilation`, `pad` and `groups` not negative",
+                         name);
+    const int32_t *e = p->pads;
+    bool each = e[0] != 0 || e[1] != 0 || e[2] != 0 || e[3] != 0;
+    uint32_t pad = (uint32_t)p->pad;
     uint32_t stride = p->stride > 0 ? (uint32_t)p->stride : 1;
     uint32_t dilation = p->dilation > 0 ? (uint32_t)p->dilation : 1;
-    uint32_t pad = (uint32_t)p->pad;
-    struct lksi_conv2d_attr attr = {stride, stride, pad, pad, pad, pad, dilation, dilation,
-                                    (uint32_t)groups, 0};
+    *a = (struct lksi_conv2d_attr){
+        .stride_h = stride,
+        .stride_w = p->stride_w > 0 ? (uint32_t)p->stride_w : stride,
+        .pad_top = each ? (uint32_t)e[0] : pad,
+        .pad_bottom = each ? (uint32_t)e[1] : pad,
+        .pad_left = each ? (uint32_t)e[2] : pad,
+        .pad_right = each ? (uint32_t)e[3] : pad,
+        .dilation_h = dilation,
+        .dilation_w = p->dilation_w > 0 ? (uint32_t)p->dilation_w : dilation,
+        .groups = p->groups > 0 ? (uint32_t)p->groups : 1,
+    };
+    kernel[0] = p->kernel;
+    kernel[1] = p->kernel_w > 0 ? p->kernel_w : p->kernel;
+    if (sequence) {
+        a->pad_left = a->pad_top;
+        a->pad_right = a->pad_bottom;
+        a->stride_w = stride;
+        a->dilation_w = dilation;
+        a->stride_h = a->dilation_h = 1;
+        a->pad_top = a->pad_bottom = 0;
+        kernel[1] = p->kernel;
+        kernel[0] = 1;
+    }
+    return LKS_OK;
+}
+
+/* The convolution of the image `x`. */
+static lks_status conv(lks_graph *g, const char *name, const char *prefix, lks_value x,
+                       const int64_t kernel[2], const struct lksi_conv2d_attr *a,
+                       const struct lks_conv2d_params *p, lks_value *y)
+{
+    struct lksi_layer_head l;
+    lksi_value in[3] = {x}, out;
+    const struct lksi_desc *d = &g->value[x].desc;
+    int64_t groups = a->groups, taps = kernel[0] * kernel[1];
+    lks_status st;
+    if (d->dim[3] % groups != 0 || p->out % groups != 0)
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "%s: %lld input and %d output channels do not divide "
+                         "into %lld groups",
+                         name, (long long)d->dim[3], (int)p->out, (long long)groups);
     int64_t cg = d->dim[3] / groups;
-    struct lksi_desc w = lksi_desc_make(LKSI_F32, 4, (int64_t)p->out, r, r, cg);
+    struct lksi_desc w = lksi_desc_make(LKSI_F32, 4, (int64_t)p->out, kernel[0], kernel[1], cg);
     struct lksi_desc b = lksi_desc_make(LKSI_F32, 1, (int64_t)p->out);
-    int64_t fan_in = r * r * cg, fan_out = r * r * (p->out / groups);
-    lksi_layer_begin(&l, g, "conv", p->name, p->share);
+    int64_t fan_in = taps * cg, fan_out = taps * (p->out / groups);
+    lksi_layer_begin(&l, g, prefix, p->name, p->share);
     st = lksi_layer_param(&l, "weight", &w, fan_in, fan_out, LKSI_START_INIT, &in[1]);
     if (st == LKS_OK && !p->no_bias)
         st = lksi_layer_param(&l, "bias", &b, fan_in, fan_out, LKSI_START_BIAS, &in[2]);
     if (st == LKS_OK)
-        st = lksi_graph_add_node(g, l.name, "conv2d", &attr, p->no_bias ? 2 : 3, in, &out);
+        st = lksi_graph_add_node(g, l.name, "conv2d", a, p->no_bias ? 2 : 3, in, &out);
     if (st == LKS_OK)
         *y = out;
     return st;
+}
+
+lks_status lks_graph_conv2d(lks_graph *g, lks_value x, const struct lks_conv2d_params *p,
+                            lks_value *y)
+{
+    struct lksi_conv2d_attr a;
+    int64_t kernel[2];
+    lks_status st = lksi_layer_check(g, "lks_graph_conv2d", x, y);
+    if (st == LKS_OK)
+        st = fill("conv2d", p, false, kernel, &a);
+    if (st != LKS_OK)
+        return st;
+    if (g->value[x].desc.rank != 4)
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "conv2d: its input has %d dimensions, an image has 3 "
+                         "(height, width, channels)",
+                         g->value[x].desc.rank - 1);
+    return conv(g, "conv2d", "conv", x, kernel, &a, p, y);
+}
+
+lks_status lks_graph_conv1d(lks_graph *g, lks_value x, const struct lks_conv2d_params *p,
+                            lks_value *y)
+{
+    struct lksi_conv2d_attr a;
+    int64_t kernel[2];
+    lks_value v;
+    lks_status st = lksi_layer_check(g, "lks_graph_conv1d", x, y);
+    if (st == LKS_OK)
+        st = fill("conv1d", p, true, kernel, &a);
+    if (st != LKS_OK)
+        return st;
+    if (g->value[x].desc.rank != 3)
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "conv1d: its input has %d dimensions, a sequence has 2 "
+                         "(positions, channels)",
+                         g->value[x].desc.rank - 1);
+    st = lksi_layer_as_image(g, x, &v);
+    if (st == LKS_OK)
+        st = conv(g, "conv1d", "conv1d_", v, kernel, &a, p, &v);
+    return st == LKS_OK ? lksi_layer_as_sequence(g, v, y) : st;
 }

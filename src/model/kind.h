@@ -50,4 +50,24 @@ void lksi_canon_float(struct lksi_str *canon, const char *key, double value);
 lks_status lksi_need_int(const struct lksi_node *map, const char *key, int64_t min, int64_t max,
                          const char *example, int64_t *out);
 
+/* The keys `kernel`, `stride`, `dilation`, `pad` of a layer: height and width, or, for a sequence,
+ * length and a width that says nothing. */
+struct lksi_window {
+    int64_t kernel[2], stride[2], dilation[2];
+    int64_t pad[4]; /* top, bottom, left, right; of a sequence begin, end */
+};
+#define LKSI_WINDOW_KEYS "kernel", "stride", "pad", "dilation"
+lks_status lksi_window_read(const struct lksi_layer_in *l, bool stride_is_kernel,
+                            struct lksi_window *w);
+/* Appends kernel, stride and pad; and " key=3", or " key=3,1" if the two differ. */
+void lksi_window_canon(struct lksi_str *canon, const struct lksi_window *w);
+void lksi_canon_pair(struct lksi_str *canon, const char *key, const int64_t v[2]);
+/* The fields of lks_conv2d_params and lks_pool_params. */
+#define LKSI_WINDOW_FIELDS(w)                                                                      \
+    .kernel = (int32_t)(w).kernel[0], .kernel_w = (int32_t)(w).kernel[1],                          \
+    .stride = (int32_t)(w).stride[0], .stride_w = (int32_t)(w).stride[1],                          \
+    .dilation = (int32_t)(w).dilation[0], .dilation_w = (int32_t)(w).dilation[1], .pads = {        \
+        (int32_t)(w).pad[0], (int32_t)(w).pad[1], (int32_t)(w).pad[2], (int32_t)(w).pad[3]         \
+    }
+
 #endif

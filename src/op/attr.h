@@ -19,6 +19,15 @@ struct lksi_maxpool_attr {
     int kernel_h, kernel_w, stride_h, stride_w;
     int pad_top, pad_bottom, pad_left, pad_right;
     int relu_mask;
+    int dilation_h, dilation_w; /* 0 counts as 1 */
+    int ceil; /* a last window may leave the padded image, if it begins in the image or before it */
+};
+
+/* avgpool; avgpool_grad, which alone reads height and width. relu_mask of the window is not read. */
+struct lksi_avgpool_attr {
+    struct lksi_maxpool_attr window;
+    int count_pad;     /* taps in the padding count in the divisor */
+    int height, width; /* of x: the stride may have dropped its tail */
 };
 
 /* dense: a relu behind the sum. */

@@ -14,57 +14,85 @@ LKSI_ITEM(maxpool_pick, in[0], in[1], out[0])
 
 /* ---- shapes ---- */
 
+/* One axis: its sizes in the order of the attributes; *out is the number of windows. */
 static lks_status check_axis(const char *op, const char *axis, int64_t size, int kernel, int stride,
-                             int before, int after)
+                             int before, int after, int dilation, bool ceil, int64_t *out)
 {
+    int64_t reach = (int64_t)dilation * (kernel - 1) + 1;
     if (kernel < 1 || stride < 1 || kernel > 32767 || stride > 32767)
         return lksi_fail(LKS_E_ARGUMENT,
                          "%s: kernel %d and stride %d along the %s, both must be 1 "
                          "to 32767",
                          op, kernel, stride, axis);
-    if (before < 0 || after < 0 || before >= kernel || after >= kernel)
+    if (dilation < 1 || dilation > 32767)
+        return lksi_fail(LKS_E_ARGUMENT, "%s: dilation %d along the %s, 1 to 32767 wanted", op,
+                         dilation, axis);
+    if (before < 0 || after < 0 || before >= reach || after >= reach)
         return lksi_fail(
             LKS_E_ARGUMENT,
-            "%s: padding %d and %d along the %s, 0 to %d (less than the kernel) wanted", op, before,
-            after, axis, kernel - 1);
-    if (size + before + after < kernel)
-        return lksi_fail(LKS_E_ARGUMENT, "%s: the kernel of %d does not fit the padded %s of %lld",
-                         op, kernel, axis, (long long)(size + before + after));
+            "%s: padding %d and %d along the %s, 0 to %lld (less than the kernel) wanted", op,
+            before, after, axis, (long long)reach - 1);
+    if (size + before + after < reach)
+        return lksi_fail(LKS_E_ARGUMENT, "%s: the kernel of %lld does not fit the padded %s of %lld",
+                         op, (long long)reach, axis, (long long)(size + before + after));
+    *out = (size + before + after - reach + (ceil ? stride - 1 : 0)) / stride + 1;
+    if (ceil && (*out - 1) * stride >= size + before)
+        *out -= 1;
+    /* Only windows that begin in the padding could have all their taps beside the image. */
+    for (int64_t o = 0; o < *out && o * stride < before; o++) {
+        int64_t t = (before - o * stride + dilation - 1) / dilation;
+        if (t >= kernel || o * stride + t * dilation >= size + before)
+            return lksi_fail(LKS_E_ARGUMENT,
+                             "%s: window %lld along the %s has no tap in the image, only in its "
+                             "padding of %d",
+                             op, (long long)o, axis, before);
+    }
+    return LKS_OK;
+}
+
+lks_status lksi_pool_window(const char *op, const struct lksi_maxpool_attr *a,
+                            const struct lksi_desc *x, struct maxpool_dims *dims,
+                            struct lksi_desc *y)
+{
+    const int64_t *d = x->dim;
+    int dh = a->dilation_h != 0 ? a->dilation_h : 1, dw = a->dilation_w != 0 ? a->dilation_w : 1;
+    int64_t oh = 0, ow = 0;
+    lks_status st = check_axis(op, "height", d[1], a->kernel_h, a->stride_h, a->pad_top,
+                               a->pad_bottom, dh, a->ceil != 0, &oh);
+    if (st == LKS_OK)
+        st = check_axis(op, "width", d[2], a->kernel_w, a->stride_w, a->pad_left, a->pad_right, dw,
+                        a->ceil != 0, &ow);
+    if (st != LKS_OK)
+        return st;
+    *y = lksi_desc_make(LKSI_F32, 4, d[0], oh, ow, d[3]);
+    *dims = (struct maxpool_dims){.n = (U32)d[0],
+                                  .h = (U32)d[1],
+                                  .w = (U32)d[2],
+                                  .c = (U32)d[3],
+                                  .oh = (U32)oh,
+                                  .ow = (U32)ow,
+                                  .kh = (U32)a->kernel_h,
+                                  .kw = (U32)a->kernel_w,
+                                  .sh = (U32)a->stride_h,
+                                  .sw = (U32)a->stride_w,
+                                  .pt = (U32)a->pad_top,
+                                  .pl = (U32)a->pad_left,
+                                  .relu_mask = a->relu_mask != 0,
+                                  .dh = (U32)dh,
+                                  .dw = (U32)dw};
     return LKS_OK;
 }
 
 /* Fills the dims, and *y with the shape of the pooled image. */
 static lks_status window(struct lksi_call *call, struct lksi_desc *y)
 {
-    const struct lksi_maxpool_attr *a = call->attr;
-    const int64_t *d = call->in[0].dim;
+    struct maxpool_dims d;
     lks_status st = lksi_want(call, 0, "x", LKSI_F32, 4, 4);
     if (st == LKS_OK)
-        st = check_axis(call->op->name, "height", d[1], a->kernel_h, a->stride_h, a->pad_top,
-                        a->pad_bottom);
+        st = lksi_pool_window(call->op->name, call->attr, &call->in[0], &d, y);
     if (st == LKS_OK)
-        st = check_axis(call->op->name, "width", d[2], a->kernel_w, a->stride_w, a->pad_left,
-                        a->pad_right);
-    if (st != LKS_OK)
-        return st;
-    *y = lksi_desc_make(LKSI_F32, 4, d[0],
-                        (d[1] + a->pad_top + a->pad_bottom - a->kernel_h) / a->stride_h + 1,
-                        (d[2] + a->pad_left + a->pad_right - a->kernel_w) / a->stride_w + 1, d[3]);
-    LKSI_SET_DIMS(call, maxpool_dims,
-                  {.n = (U32)d[0],
-                   .h = (U32)d[1],
-                   .w = (U32)d[2],
-                   .c = (U32)d[3],
-                   .oh = (U32)y->dim[1],
-                   .ow = (U32)y->dim[2],
-                   .kh = (U32)a->kernel_h,
-                   .kw = (U32)a->kernel_w,
-                   .sh = (U32)a->stride_h,
-                   .sw = (U32)a->stride_w,
-                   .pt = (U32)a->pad_top,
-                   .pl = (U32)a->pad_left,
-                   .relu_mask = a->relu_mask != 0});
-    return LKS_OK;
+        LKSI_SET_DIMS(call, maxpool_dims, d);
+    return st;
 }
 
 static lks_status infer(struct lksi_call *call)
@@ -167,46 +195,18 @@ static double flops_grad(const struct lksi_call *call)
 
 static bool test_case(int index, bool long_run, struct lksi_call *call, void *attr)
 {
-    static const struct {
-        int64_t n, h, w, c;
-        struct lksi_maxpool_attr a; /* kernel, stride, padding */
-    } cases[] = {
-        {1, 1, 1, 1, {1, 1, 1, 1, 0, 0, 0, 0, 0}},
-        {2, 4, 4, 16, {2, 2, 2, 2, 0, 0, 0, 0, 0}},
-        {3, 6, 8, 33, {2, 2, 2, 2, 0, 0, 0, 0, 0}},
-        {2, 7, 5, 17, {2, 2, 2, 2, 0, 0, 0, 0, 0}},  /* stride drops the tails */
-        {2, 7, 9, 15, {3, 3, 2, 2, 1, 1, 1, 1, 0}},  /* windows overlap, padded */
-        {1, 8, 8, 64, {3, 3, 2, 2, 0, 1, 0, 1, 0}},  /* padded on one side */
-        {2, 5, 6, 3, {3, 2, 1, 1, 2, 1, 1, 0, 0}},   /* every pixel in many windows */
-        {1, 11, 13, 5, {2, 3, 3, 5, 0, 0, 1, 2, 0}}, /* pixels between the windows */
-        {1, 1, 17, 31, {1, 4, 1, 3, 0, 0, 3, 3, 0}},
-        {5, 3, 3, 48, {3, 3, 3, 3, 0, 0, 0, 0, 0}}, /* global */
-        {2, 9, 9, 32, {2, 2, 2, 2, 1, 1, 1, 1, 0}},
-        {64, 28, 28, 32, {2, 2, 2, 2, 0, 0, 0, 0, 0}},
-        {16, 112, 112, 64, {3, 3, 2, 2, 1, 1, 1, 1, 0}},
-    };
-    int count = (int)LKSI_COUNT(cases) - (long_run ? 0 : 2);
-    struct lksi_maxpool_attr *a = attr;
-    if (index >= count)
-        return false;
-    *a = cases[index].a;
-    call->n_in = 1;
-    call->in[0] =
-        lksi_desc_make(LKSI_F32, 4, cases[index].n, cases[index].h, cases[index].w, cases[index].c);
-    return true;
+    return lksi_pool_case(index, long_run, false, &call->in[0], attr) && (call->n_in = 1, true);
 }
 
 static bool test_case_grad(int index, bool long_run, struct lksi_call *call, void *attr)
 {
     struct lksi_maxpool_attr *a = attr;
-    const int64_t *d = call->in[0].dim;
-    if (!test_case(index / 2, long_run, call, attr))
+    struct maxpool_dims d;
+    if (!test_case(index / 2, long_run, call, attr) ||
+        lksi_pool_window("maxpool_grad", a, &call->in[0], &d, &call->in[1]) != LKS_OK)
         return false;
     a->relu_mask = index % 2;
     call->n_in = 2;
-    call->in[1] = lksi_desc_make(
-        LKSI_F32, 4, d[0], (d[1] + a->pad_top + a->pad_bottom - a->kernel_h) / a->stride_h + 1,
-        (d[2] + a->pad_left + a->pad_right - a->kernel_w) / a->stride_w + 1, d[3]);
     return true;
 }
 

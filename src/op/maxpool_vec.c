@@ -17,36 +17,12 @@ const char *lksi_maxpool_vec_declines(const struct lksi_call *call, const struct
     return NULL;
 }
 
-/* A kernel over rows x columns x channels. */
 static struct lksi_launch *add_launch(struct lksi_recipe *r, const struct lksi_limits *dev,
                                       const struct maxpool_dims *d, const char *kernel,
                                       const char *macro, U64 rows, uint32_t columns)
 {
-    struct lksi_launch *l = &r->launch[r->n_launch++];
-    const char *mask = d->relu_mask != 0 ? " MASK" : "";
-    l->source = "op/maxpool.cl";
-    l->kernel = kernel;
-    l->dims = 3;
-    if (dev->type == LKSI_DEV_GPU) {
-        unsigned vec = d->c % 4 == 0 ? 4 : 1;
-        size_t vectors = d->c / vec, lx = 1, ly = lksi_group(dev, 64);
-        while (lx < vectors && ly > 1) {
-            lx *= 2;
-            ly /= 2;
-        }
-        snprintf(l->defines, sizeof l->defines, "%s VEC=%u%s", macro, vec, mask);
-        l->local[0] = lx;
-        l->local[1] = ly;
-        l->local[2] = 1;
-        l->global[0] = (vectors + lx - 1) / lx * lx;
-        l->global[1] = (columns + ly - 1) / ly * ly;
-    } else {
-        snprintf(l->defines, sizeof l->defines, "%s ROWS VEC=%u%s", macro, lksi_lanes(d->c), mask);
-        l->local[0] = l->local[1] = l->local[2] = 1;
-        l->global[0] = l->global[1] = 1;
-    }
-    l->global[2] = (size_t)rows;
-    return l;
+    return lksi_pool_launch(r, dev, d, "op/maxpool.cl", kernel, macro,
+                            d->relu_mask != 0 ? " MASK" : "", rows, columns);
 }
 
 void lksi_maxpool_vec_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
@@ -90,7 +66,7 @@ void lksi_maxpool_grad_vec_recipe(const struct lksi_call *call, const struct lks
                                   struct lksi_recipe *r)
 {
     const struct maxpool_dims *d = (const void *)call->dims.bytes;
-    if (d->kh <= d->sh && d->kw <= d->sw)
+    if (d->kh <= d->sh && d->kw <= d->sw && d->dh == 1 && d->dw == 1)
         apart(dev, d, r);
     else
         overlapping(dev, d, r);

@@ -88,14 +88,24 @@ Test(small, refuses_impossible_pools)
         const char *text;
         struct lksi_maxpool_attr a;
     } pools[] = {
-        {"kernel 0 and stride 1 along the height", {0, 2, 1, 1, 0, 0, 0, 0, 0}},
-        {"stride 0 along the width", {2, 2, 2, 0, 0, 0, 0, 0, 0}},
-        {"padding 2 and 0 along the height, 0 to 1", {2, 2, 2, 2, 2, 0, 0, 0, 0}},
-        {"padding 0 and -1 along the width", {2, 2, 2, 2, 0, 0, 0, -1, 0}},
-        {"the kernel of 7 does not fit the padded height of 6", {7, 2, 1, 1, 1, 0, 0, 0, 0}},
+        {"kernel 0 and stride 1 along the height", {0, 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0}},
+        {"stride 0 along the width", {2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0}},
+        {"padding 2 and 0 along the height, 0 to 1", {2, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0}},
+        {"padding 0 and -1 along the width", {2, 2, 2, 2, 0, 0, 0, -1, 0, 0, 0, 0}},
+        {"the kernel of 7 does not fit the padded height of 6", {7, 2, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0}},
+        {"the kernel of 7 does not fit", {4, 2, 1, 1, 0, 0, 0, 0, 0, 2, 1, 0}},
+        {"dilation -1 along the width", {2, 2, 1, 1, 0, 0, 0, 0, 0, 1, -1, 0}},
+        {"window 0 along the height has no tap in the image", {2, 2, 1, 1, 3, 3, 0, 0, 0, 9, 1, 0}},
     };
-    struct lksi_maxpool_attr two = {2, 2, 2, 2, 0, 0, 0, 0, 0};
+    struct lksi_maxpool_attr two = {2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0};
+    struct lksi_avgpool_attr mean = {{2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0}, 0, 5, 0};
     struct lksi_call call;
+    EXPECT_FAIL(LKS_E_ARGUMENT, make(&call, "avgpool_grad", &mean, 8, IN("1x2x2x2")),
+                "avgpool_grad", "height 5 and width 0");
+    mean.width = 5;
+    EXPECT_OK(make(&call, "avgpool_grad", &mean, 8, IN("1x2x2x2")));
+    EXPECT_FAIL(LKS_E_ARGUMENT, make(&call, "avgpool_grad", &mean, 8, IN("1x2x3x2")),
+                "dy is [1,2,3,2], [1,2,2,2] wanted");
     for (size_t i = 0; i < LKSI_COUNT(pools); i++)
         EXPECT_FAIL(LKS_E_ARGUMENT, make(&call, "maxpool", &pools[i].a, 8, IN("1x5x5x2")),
                     pools[i].text, "maxpool");
@@ -201,7 +211,7 @@ Test(small, absorbs_relu_only_where_it_is_the_same)
     const struct lksi_op *dense = lksi_op_find("dense"), *data = lksi_op_find("dense_data_grad");
     const struct lksi_op *pool = lksi_op_find("maxpool_grad");
     struct lksi_dense_attr d = {0};
-    struct lksi_maxpool_attr p = {2, 2, 2, 2, 0, 0, 0, 0, 0};
+    struct lksi_maxpool_attr p = {2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0};
     lksi_value in[LKSI_MAX_IN] = {1, 2};
     int n_in = 2;
     cr_expect(!dense->absorb(&d, in, &n_in, relu_grad, NULL, (lksi_value[]){3, 4}, 1));
