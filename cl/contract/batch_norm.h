@@ -12,12 +12,14 @@
  *   5. invstd = lks_div(1, lks_sqrt(variance + eps)), a NaN if variance + eps is infinite: 0 would
  *      make y finite, and guard (rule 12) would not see that the variance is lost.
  *   6. xhat = (x - mean) * invstd; y = fma(xhat, gamma, beta).
+ *   7. y = y + rest, if there is a `rest` of x's shape (the other operand of an `add` behind).
+ *   8. y = y <= 0 ? +0 : y, if `relu` is set.
  * batch_norm_grad: from x, dy, mean, invstd, gamma
  *   1. xhat as above. Leaves as above: db = db + dy; dg = fma(dy, xhat, dg), from +0; each in the
  *      tree of leaf.h, then + 0.0f: dbeta, dgamma.
  *   2. inv = (F32)(1.0/M) from the host; a = dbeta * inv; b = dgamma * inv; k = gamma * invstd.
  *   3. dx = k * fma(-xhat, b, dy - a).
- * batch_norm_infer: steps 5 and 6 with the running statistics.
+ * batch_norm_infer: steps 5 to 8 with the running statistics.
  * batch_norm_running: unless flag[0] != 0 (then nothing changes), with the momentum m,
  *   1. running_mean = fma(m, mean - running_mean, running_mean)
  *   2. running_var = fma(m, variance * u - running_var, running_var), u = (F32)(M/(M-1.0)) from the
@@ -42,6 +44,8 @@ struct batch_norm_dims {
     F32 inverse;  /* 1/M */
     F32 momentum; /* of the running statistics */
     F32 unbias;   /* M/(M-1) */
+    U32 rest;     /* 1: step 7 */
+    U32 relu;     /* 1: step 8 */
     struct lks_chan chan;
 };
 
@@ -59,6 +63,17 @@ LKS_INLINE F32 lks_norm_invstd(F32 variance, F32 eps)
 {
     F32 v = variance + eps;
     return lks_isfinite(v) ? lks_div(1.0f, lks_sqrt(v)) : lks_nan();
+}
+
+/* Steps 6 to 8 for element e of channel c. */
+LKS_INLINE F32 lks_norm_apply(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CONST F32 *rest, U64 e,
+                              F32 mean, F32 invstd, F32 gamma, F32 beta,
+                              LKS_CONST struct batch_norm_dims *d)
+{
+    F32 y = lks_fma((x[e] - mean) * invstd, gamma, beta);
+    if (d->rest != 0u)
+        y = y + rest[e];
+    return d->relu != 0u && y <= 0.0f ? 0.0f : y;
 }
 
 /* Mean and M2 of leaf j of channel c. */
@@ -82,8 +97,8 @@ LKS_INLINE struct lks_moments lks_norm_leaf(LKS_GLOBAL LKS_CONST F32 *x,
 }
 
 LKS_INLINE void batch_norm_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CONST F32 *gamma,
-                                LKS_GLOBAL LKS_CONST F32 *beta, LKS_GLOBAL F32 *y,
-                                LKS_GLOBAL F32 *mean, LKS_GLOBAL F32 *variance,
+                                LKS_GLOBAL LKS_CONST F32 *beta, LKS_GLOBAL LKS_CONST F32 *rest,
+                                LKS_GLOBAL F32 *y, LKS_GLOBAL F32 *mean, LKS_GLOBAL F32 *variance,
                                 LKS_GLOBAL F32 *invstd, LKS_CONST struct batch_norm_dims *d, U64 i)
 {
     struct lks_leaf f = lks_leaf_make(d->n, d->h, d->w, d->leaf);
@@ -109,7 +124,7 @@ LKS_INLINE void batch_norm_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CONS
     s = lks_norm_invstd(variance[i], d->eps);
     invstd[i] = s;
     for (p = 0u; p < positions; p += 1u)
-        y[p * d->c + i] = lks_fma((x[p * d->c + i] - m) * s, gamma[i], beta[i]);
+        y[p * d->c + i] = lks_norm_apply(x, rest, p * d->c + i, m, s, gamma[i], beta[i], d);
 }
 
 LKS_INLINE void batch_norm_grad_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CONST F32 *dy,
@@ -152,12 +167,13 @@ LKS_INLINE void batch_norm_grad_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS
 LKS_INLINE void batch_norm_infer_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CONST F32 *gamma,
                                       LKS_GLOBAL LKS_CONST F32 *beta,
                                       LKS_GLOBAL LKS_CONST F32 *mean,
-                                      LKS_GLOBAL LKS_CONST F32 *variance, LKS_GLOBAL F32 *y,
+                                      LKS_GLOBAL LKS_CONST F32 *variance,
+                                      LKS_GLOBAL LKS_CONST F32 *rest, LKS_GLOBAL F32 *y,
                                       LKS_CONST struct batch_norm_dims *d, U64 i)
 {
     U64 c = i % d->c;
     F32 s = lks_norm_invstd(variance[c], d->eps);
-    y[i] = lks_fma((x[i] - mean[c]) * s, gamma[c], beta[c]);
+    y[i] = lks_norm_apply(x, rest, i, mean[c], s, gamma[c], beta[c], d);
 }
 
 LKS_INLINE void

@@ -6,7 +6,7 @@
  *   tree    the trees over them, a work-item a vector of channels
  *   spread  the trees over them, a group for some channels, its items sharing the pairs of a level
  *   factor  invstd of the running statistics
- *   apply   y, or (SUMS) dx
+ *   apply   y (REST: with an addend, RELU: relu behind), or (SUMS) dx
  * Macros: VEC lanes a vector (at most c), NV vectors a work-item of `leaves`; AHEAD: positions read
  * before they are added (NV 1). Vectors over the end of c move back; the lanes that another vector
  * owns are not stored.
@@ -322,6 +322,9 @@ __kernel void LKS_KERNEL(apply)(__global const F32 *restrict x,
                                 __global const F32 *restrict beta,
                                 __global const F32 *restrict mean,
                                 __global const F32 *restrict invstd,
+#ifdef REST
+                                __global const F32 *restrict rest,
+#endif
 #endif
                                 __global F32 *restrict y, struct batch_norm_dims d, U32 span,
                                 U32 chunk)
@@ -338,7 +341,14 @@ __kernel void LKS_KERNEL(apply)(__global const F32 *restrict x,
             V k = LOAD(gamma + c) * LOAD(invstd + c);
             STORE(k * fma(-xhat, b, LOAD(dy + p * d.c + c) - a), y + p * d.c + c);
 #else
-            STORE(fma(xhat, LOAD(gamma + c), LOAD(beta + c)), y + p * d.c + c);
+            V out = fma(xhat, LOAD(gamma + c), LOAD(beta + c));
+#ifdef REST
+            out = out + LOAD(rest + p * d.c + c);
+#endif
+#ifdef RELU
+            out = PICK(out <= 0.0f, 0.0f, out);
+#endif
+            STORE(out, y + p * d.c + c);
 #endif
         }
     }

@@ -61,6 +61,16 @@ static struct num affine(double x, struct num mean, struct num s, double gamma, 
     return plus(times(xhat, exactly(gamma)), exactly(beta));
 }
 
+/* What an `add` and a relu behind make of a number: `rest` NULL: no add. */
+static struct num behind(struct num y, const double *rest, uint64_t e, bool relu)
+{
+    if (rest != NULL)
+        y = plus(y, exactly(rest[e]));
+    if (relu && y.v < 0.0)
+        y.v = 0.0; /* the error stays: the sign may be off by as much */
+    return y;
+}
+
 /* ---- over the batch ---- */
 
 struct image {
@@ -115,7 +125,8 @@ static void batch_norm(const struct lksi_real_io *io)
         put(io, 3, c, s);
         for (uint64_t p = 0; p < m.positions; p++)
             put(io, 0, p * m.c + c,
-                affine(io->in[0][p * m.c + c], mean, s, io->in[1][c], io->in[2][c]));
+                behind(affine(io->in[0][p * m.c + c], mean, s, io->in[1][c], io->in[2][c]),
+                       io->call->n_in > 3 ? io->in[3] : NULL, p * m.c + c, a->relu != 0));
     }
 }
 
@@ -125,9 +136,10 @@ static void batch_norm_infer(const struct lksi_real_io *io)
     struct image m = image_of(io->call);
     for (uint64_t e = 0; e < m.positions * m.c; e++) {
         uint64_t c = e % m.c;
+        struct num s = factor(exactly(io->in[4][c]), (double)a->eps);
         put(io, 0, e,
-            affine(io->in[0][e], exactly(io->in[3][c]),
-                   factor(exactly(io->in[4][c]), (double)a->eps), io->in[1][c], io->in[2][c]));
+            behind(affine(io->in[0][e], exactly(io->in[3][c]), s, io->in[1][c], io->in[2][c]),
+                   io->call->n_in > 5 ? io->in[5] : NULL, e, a->relu != 0));
     }
 }
 

@@ -40,7 +40,9 @@ static lks_status try_absorb(struct lks_graph *g, const struct readers *r, size_
 {
     struct lksi_gnode *n = &g->node[index], *next;
     struct lksi_desc descs[LKSI_MAX_IN];
+    struct lksi_call after;
     lksi_value in[LKSI_MAX_IN];
+    void *attr;
     int n_in = n->call.n_in, slot;
     size_t user;
     const struct lksi_gvalue *v = &g->value[n->out[0]];
@@ -55,17 +57,25 @@ static lks_status try_absorb(struct lks_graph *g, const struct readers *r, size_
         if (k != slot && g->value[next->in[k]].node >= (int)index)
             return LKS_OK; /* not there yet when this node runs */
     memcpy(in, n->in, sizeof in);
-    if (!n->call.op->absorb((void *)n->call.attr, in, &n_in, next->call.op, next->call.attr,
-                            next->in, slot))
+    attr = lksi_alloc(1, n->call.op->attr_size);
+    if (attr == NULL)
+        return LKS_E_MEMORY;
+    memcpy(attr, n->call.attr, n->call.op->attr_size);
+    if (!n->call.op->absorb(attr, in, &n_in, next->call.op, next->call.attr, next->in, slot)) {
+        free(attr);
         return LKS_OK;
+    }
     for (int k = 0; k < n_in; k++)
         descs[k] = g->value[in[k]].desc;
+    if (lksi_call_make(&after, n->call.op, attr, g->leaf, n_in, descs) != LKS_OK ||
+        !lksi_desc_equal(&after.out[0], &next->call.out[0])) {
+        free(attr); /* shapes that the operator cannot take in: each stays alone */
+        return LKS_OK;
+    }
     count_reads(g, r, index, false);
     count_reads(g, r, user, false);
-    lks_status st =
-        lksi_call_make(&n->call, n->call.op, n->call.attr, g->leaf, n_in, descs);
-    if (st != LKS_OK)
-        return st;
+    free((void *)n->call.attr);
+    n->call = after;
     memcpy(n->in, in, sizeof in);
     n->out[0] = next->out[0];
     g->value[n->out[0]].node = (int)index;

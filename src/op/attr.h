@@ -40,6 +40,7 @@ struct lksi_batch_norm_attr {
     float eps;
     float momentum; /* of the new statistics in the running ones */
     int64_t count;  /* positions that the statistics were taken over */
+    int64_t relu;   /* 1: a relu behind; not of the gradient */
 };
 
 /* group_norm and its gradients: group norm, instance norm (a channel a group), layer norm. */

@@ -9,9 +9,9 @@
 #include "op/flat.h"
 #include "op/shape.h"
 
-LKSI_ITEM(batch_norm, in[0], in[1], in[2], out[0], out[1], out[2], out[3])
+LKSI_ITEM(batch_norm, in[0], in[1], in[2], in[3], out[0], out[1], out[2], out[3])
 LKSI_ITEM(batch_norm_grad, in[0], in[1], in[2], in[3], in[4], out[0], out[1], out[2])
-LKSI_ITEM(batch_norm_infer, in[0], in[1], in[2], in[3], in[4], out[0])
+LKSI_ITEM(batch_norm_infer, in[0], in[1], in[2], in[3], in[4], in[5], out[0])
 LKSI_ITEM(batch_norm_running, in[0], in[1], in[2], in[3], in[4], out[0], out[1])
 
 /* ---- shapes ---- */
@@ -38,7 +38,9 @@ static lks_status fill_dims(struct lksi_call *call, const struct lksi_desc *x)
                                 .w = x->rank == 4 ? (U32)x->dim[2] : 1u,
                                 .c = (U32)x->dim[x->rank - 1],
                                 .leaf = call->leaf,
-                                .eps = a->eps};
+                                .eps = a->eps,
+                                .rest = call->n_in > call->op->min_in,
+                                .relu = a->relu != 0};
     struct lks_leaf f = lks_leaf_make(d.n, d.h, d.w, d.leaf);
     uint64_t m = (uint64_t)d.n * d.h * d.w, per_sample = (uint64_t)d.h * d.w;
     const uint64_t most = (uint64_t)1 << LKS_CHAN_LEVELS;
@@ -95,6 +97,8 @@ static lks_status infer(struct lksi_call *call)
     lks_status st = want_image(call);
     if (st == LKS_OK)
         st = want_channels(call, 1, 2, what);
+    if (st == LKS_OK && call->n_in > 3)
+        st = lksi_want_desc(call, 3, "the rest", call->in[0]);
     if (st != LKS_OK)
         return st;
     call->out[0] = call->in[0];
@@ -124,6 +128,8 @@ static lks_status infer_infer(struct lksi_call *call)
     lks_status st = want_image(call);
     if (st == LKS_OK)
         st = want_channels(call, 1, 4, what);
+    if (st == LKS_OK && call->n_in > 5)
+        st = lksi_want_desc(call, 5, "the rest", call->in[0]);
     if (st == LKS_OK)
         call->out[0] = call->in[0];
     return st;
@@ -165,15 +171,42 @@ static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, con
                        const lksi_value *out, const lksi_value *dout, const bool *need,
                        lksi_value *din)
 {
-    lksi_value five[5] = {in[0], dout[0], out[1], out[3], in[1]}, three[3];
-    lks_status st;
-    (void)need;
+    struct lksi_batch_norm_attr a;
+    lksi_value dy = dout[0], three[3];
+    lks_status st = LKS_OK;
+    memcpy(&a, call->attr, sizeof a);
     if (dout[1] != LKSI_NONE || dout[2] != LKSI_NONE || dout[3] != LKSI_NONE)
         return lksi_fail(LKS_E_ARGUMENT, "batch_norm: only y has a gradient, not the statistics");
-    st = b->apply(b, "batch_norm_grad", call->attr, 5, five, three);
+    if (a.relu != 0)
+        st = b->apply(b, "relu_grad", NULL, 2, (lksi_value[]){out[0], dy}, &dy);
+    a.relu = 0;
+    if (call->n_in > 3)
+        din[3] = dy;
+    if (st == LKS_OK && (need[0] || need[1] || need[2]))
+        st = b->apply(b, "batch_norm_grad", &a, 5,
+                      (lksi_value[]){in[0], dy, out[1], out[3], in[1]}, three);
     for (int k = 0; k < 3 && st == LKS_OK; k++)
-        din[k] = three[k];
+        din[k] = need[k] ? three[k] : LKSI_NONE;
     return st;
+}
+
+/* An `add` behind, whose other operand becomes `rest`, and a relu behind all. */
+static bool absorb(void *attr, lksi_value *in, int *n_in, const struct lksi_op *next,
+                   const void *next_attr, const lksi_value *next_in, int slot)
+{
+    struct lksi_batch_norm_attr *a = attr;
+    int plain = strcmp(next->name, "add") == 0 ? *n_in : 0;
+    (void)next_attr;
+    if (a->relu != 0)
+        return false;
+    if (plain == 3 || plain == 5) {
+        in[(*n_in)++] = next_in[1 - slot];
+        return true;
+    }
+    if (strcmp(next->name, "relu") != 0)
+        return false;
+    a->relu = 1;
+    return true;
 }
 
 static double flops(const struct lksi_call *call)
@@ -206,7 +239,10 @@ static bool test_case(int index, bool long_run, struct lksi_call *call, void *at
                                       : lksi_desc_make(LKSI_F32, 4, cases[index].n, cases[index].h,
                                                        cases[index].w, cases[index].c);
     call->in[1] = call->in[2] = channels(call);
+    call->in[3] = call->in[0];
+    call->n_in += index % 3 == 1; /* with a rest */
     ((struct lksi_batch_norm_attr *)attr)->eps = cases[index].eps;
+    ((struct lksi_batch_norm_attr *)attr)->relu = index % 3 > 0;
     return true;
 }
 
@@ -214,6 +250,7 @@ static bool test_case_grad(int index, bool long_run, struct lksi_call *call, voi
 {
     if (!test_case(index, long_run, call, attr))
         return false;
+    ((struct lksi_batch_norm_attr *)attr)->relu = 0;
     call->n_in = 5;
     call->in[1] = call->in[0];
     for (int i = 2; i < 5; i++)
@@ -225,9 +262,10 @@ static bool test_case_infer(int index, bool long_run, struct lksi_call *call, vo
 {
     if (!test_case(index, long_run, call, attr))
         return false;
-    call->n_in = 5;
+    call->n_in = call->n_in == 4 ? 6 : 5;
     for (int i = 1; i < 5; i++)
         call->in[i] = channels(call);
+    call->in[5] = call->in[0];
     return true;
 }
 
@@ -265,7 +303,7 @@ static const struct lksi_op batch_norm = {
     .contract = "contract/batch_norm.h",
     .dims = "batch_norm_dims",
     .min_in = 3,
-    .max_in = 3,
+    .max_in = 4,
     .n_out = 4,
     .attr_size = sizeof(struct lksi_batch_norm_attr),
     .strided = true,
@@ -276,6 +314,7 @@ static const struct lksi_op batch_norm = {
     .ref = lksi_batch_norm_ref,
     .schedules = lksi_batch_norm_schedules,
     .grad = grad,
+    .absorb = absorb,
     .flops = flops,
     .test_case = test_case,
 };
@@ -305,12 +344,13 @@ static const struct lksi_op batch_norm_infer = {
     .contract = "contract/batch_norm.h",
     .dims = "batch_norm_dims",
     .min_in = 5,
-    .max_in = 5,
+    .max_in = 6,
     .n_out = 1,
     .attr_size = sizeof(struct lksi_batch_norm_attr),
     .infer = infer_infer,
     .item = batch_norm_infer_item_c,
     .schedules = lksi_batch_norm_infer_schedules,
+    .absorb = absorb,
     .flops = flops,
     .test_case = test_case_infer,
     .test_input = test_input_infer,

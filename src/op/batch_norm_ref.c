@@ -139,8 +139,14 @@ REF_INLINE void forward(const struct batch_norm_dims *d, const void *const *in, 
         ((F32 *)out[2])[c0 + j] = variance;
         ((F32 *)out[3])[c0 + j] = s[j];
     }
-    for (U64 p = 0; p < positions; p++, x += d->c, y += d->c)
+    const F32 *rest = d->rest != 0 ? (const F32 *)in[3] + c0 : x;
+    for (U64 p = 0; p < positions; p++, x += d->c, y += d->c, rest += d->c) {
         FOR_LANES(lanes, y[j] = lks_fma((x[j] - v.one[j]) * s[j], gamma[j], beta[j]));
+        if (d->rest != 0)
+            FOR_LANES(lanes, y[j] = y[j] + rest[j]);
+        if (d->relu != 0)
+            FOR_LANES(lanes, y[j] = y[j] <= 0.0f ? 0.0f : y[j]);
+    }
 }
 
 REF_INLINE void backward(const struct batch_norm_dims *d, const void *const *in, void *const *out,

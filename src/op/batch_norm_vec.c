@@ -116,6 +116,7 @@ static void add_apply(const struct lksi_call *call, const struct lksi_limits *de
                       struct lksi_recipe *r, const char *sums, const struct lksi_arg *in, int n_in)
 {
     const struct batch_norm_dims *d = lksi_batch_norm_dims(call);
+    bool rest = d->rest != 0;
     bool gpu = dev->type == LKSI_DEV_GPU;
     unsigned vec = !gpu ? lksi_lanes(d->c) : d->c % 4 == 0 ? 4 : 1;
     uint64_t vectors = (d->c + vec - 1) / vec, positions = (uint64_t)d->n * d->h * d->w;
@@ -123,13 +124,16 @@ static void add_apply(const struct lksi_call *call, const struct lksi_limits *de
     size_t lx = 1, ly = 1;
     char defines[96];
     struct lksi_launch *l;
-    snprintf(defines, sizeof defines, "APPLY VEC=%u%s", vec, sums);
+    snprintf(defines, sizeof defines, "APPLY VEC=%u%s%s%s", vec, sums, rest ? " REST" : "",
+             d->relu != 0 ? " RELU" : "");
     l = add_launch(r, "apply", defines);
     if (gpu)
         shape_group(dev, vectors, 128, &lx, &ly);
     set_grid(l, (vectors + span - 1) / span, (positions + chunk - 1) / chunk, lx, ly);
     for (int i = 0; i < n_in; i++)
         l->arg[l->n_arg++] = in[i];
+    if (rest)
+        l->arg[l->n_arg++] = LKSI_IN(call->n_in - 1);
     l->arg[l->n_arg++] = LKSI_OUT(0);
     l->arg[l->n_arg++] = LKSI_DIMS;
     l->arg[l->n_arg++] = LKSI_U32(span);
