@@ -6,7 +6,8 @@ macros of the library, the subcommands and options of `lockstep`, the tests, the
 build and the shell scripts in command blocks. Every hash of README is one of tests/golden, and a C
 program in a page compiles. Every subcommand is in README and in the man page, every operator and
 contract header in docs/numerics.md, every layer of model files in README, every test in
-docs/testing.md.
+docs/testing.md. Layers, keys, words and limits of model files are in docs/models.md, and nothing
+else is in its tables.
 
 Usage: docs_check.py SOURCE_ROOT BUILD_ROOT PROGRAM | --self-test
 """
@@ -25,12 +26,16 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 # Words of the guides that stand for whatever the reader calls his own operator.
 EXAMPLE = re.compile(r"clamp|OP_|NAME|DIR")
 
+# Keys of all layers of model files, told once.
+COMMON_KEYS = {"name", "from", "share"}
+
 
 class Tree:
     """What the pages may name."""
 
-    def __init__(self, root, commands, tests, targets):
+    def __init__(self, root, commands, tests, targets, kinds):
         self.root, self.commands, self.tests, self.targets = root, commands, tests, targets
+        self.kinds = kinds # layers of model files: word to keys
         self.names = set()
         for folder in ("include", "src", "cl", "tests", "tools"):
             for path in glob.glob(os.path.join(root, folder, "**", "*"), recursive=True):
@@ -167,6 +172,7 @@ def check_promises(tree):
         if sha not in golden.values():
             yield "README.md: hash %s is not in tests/golden/lenet.txt" % sha
     yield from check_lists(tree, readme)
+    yield from check_models(tree)
     for command in tree.commands:
         if "\n| `lockstep %s` |" % command not in readme:
             yield "README.md: no line on `lockstep %s`" % command
@@ -184,10 +190,85 @@ def check_lists(tree, readme):
     for path in sorted(glob.glob(os.path.join(tree.root, "cl/contract/*.h"))):
         if "`%s`" % os.path.basename(path) not in numerics:
             yield "docs/numerics.md: nothing on header %s" % os.path.basename(path)
-    for path in sorted(glob.glob(os.path.join(tree.root, "src/model/kinds_*.c"))):
-        for layer in re.findall(r'\.word = "(\w+)",', read(path)):
-            if "`%s`" % layer not in readme:
-                yield "README.md: nothing on layer %s" % layer
+    for layer in tree.kinds:
+        if "`%s`" % layer not in readme:
+            yield "README.md: nothing on layer %s" % layer
+
+
+def sources(tree, pattern):
+    return {path: read(path) for path in sorted(glob.glob(os.path.join(tree.root, pattern)))}
+
+
+def spans(text):
+    """The words between backticks, and those of whole YAML blocks."""
+    code = re.findall(r"`([^`\n]+)`", FENCE.sub("", text))
+    code += [block for language, block in FENCE.findall(text) if language == "yaml"]
+    return set(re.findall(r"\w+", " ".join(code)))
+
+
+def number(text, names):
+    """The value of a limit in C: a number, a shift or the name of one."""
+    text = names.get(text.strip(), text.strip())
+    shift = re.fullmatch(r"(\d+) << (\d+)", text)
+    return str(int(shift[1]) << int(shift[2])) if shift else text
+
+
+def limits_of(tree):
+    """The largest numbers that the reader takes: (key, or None for a limit of all layers; number)."""
+    names = {"INT32_MAX": str(2**31 - 1)}
+    for text in sources(tree, "src/model/*.h").values():
+        names.update(re.findall(r"(LKSI_(?:BLOCK_|MODEL_)?MAX_\w+)(?: =|) ([\d< ]+\d|\d)", text))
+    for name, value in names.items():
+        if name != "INT32_MAX":
+            yield None, number(value, {})
+    for path, text in sources(tree, "src/model/*.c").items():
+        if not os.path.basename(path).startswith("kinds_"):
+            for key, high in re.findall(r'lksi_map_int\(\w+, "(\w+)", \d+, ([^,]+),', text):
+                yield key, number(high, names)
+
+
+def rows_of(text, head):
+    """The rows of all tables whose first column is named `head`, as cells."""
+    for table in re.findall(r"^\| %s \|.*\n\|[-|]+\n((?:\|.*\n)*)" % head, text, re.M):
+        for row in table.splitlines():
+            yield [cell.strip() for cell in row.strip("|").split("|")]
+
+
+def check_models(tree):
+    """docs/models.md and the reader of model files say the same."""
+    text = read(os.path.join(tree.root, "docs/models.md"))
+    code = sources(tree, "src/model/*.c")
+    known, documented = spans(text), set()
+    literals = {w for c in code.values() for w in re.findall(r'"(\w+)"', c)}
+    for path, c in code.items():
+        if not re.match(r"yaml|safetensors", os.path.basename(path)):
+            for words in re.findall(r"char \*const [^;=]*\w+\[\] = \{([^;]*)\};", c):
+                for word in re.findall(r'"(\w+)"', words):
+                    if word not in known:
+                        yield "docs/models.md: nothing on the word `%s`" % word
+    for cells in rows_of(text, "layer"):
+        for layer in re.findall(r"`(\w+)`", cells[0]):
+            documented.add(layer)
+            said = re.findall(r"`(\w+)`", cells[1])
+            for key in sorted(tree.kinds.get(layer, set()) - COMMON_KEYS):
+                if key not in said:
+                    yield "docs/models.md: layer `%s` lacks its key `%s`" % (layer, key)
+            for key in sorted(set(said) - tree.kinds.get(layer, set()) - COMMON_KEYS):
+                if key not in literals:
+                    yield "docs/models.md: layer `%s` has no key or word `%s`" % (layer, key)
+    for layer in sorted(set(tree.kinds) - documented) + sorted(COMMON_KEYS - known):
+        yield "docs/models.md: nothing on `%s`" % layer
+    for layer in sorted(documented - set(tree.kinds)):
+        yield "docs/models.md: there is no layer `%s`" % layer
+    for cells in rows_of(text, "key"):
+        for key in re.findall(r"`(\w+)`", cells[0]):
+            if key not in literals:
+                yield "docs/models.md: there is no key `%s`" % key
+    for key, high in sorted(set(limits_of(tree)), key=str):
+        lines = [x for x in re.split(r"\n(?=\||\n)", text) if key is None or "`%s`" % key in x]
+        if not any(re.search(r"\b%s\b" % high, line) for line in lines):
+            yield "docs/models.md: the limit %s%s is missing" % (
+                high, " of `%s`" % key if key else "")
 
 
 def check_suites(tree):
@@ -206,12 +287,20 @@ def check(tree):
     return faults + list(check_promises(tree)) + list(check_suites(tree)), len(pages)
 
 
+def ask(program, *args):
+    return subprocess.run([program, *args], capture_output=True, text=True, check=True).stdout
+
+
+def ask_layers(program):
+    """The layers of model files and the keys of each."""
+    rows = [line.split() for line in ask(program, "summary", "--layers").splitlines()]
+    return {row[0]: set(row[1:]) for row in rows}
+
+
 def ask_program(program):
     """The subcommands of `lockstep` and the options of each, from its help."""
-    def run(*args):
-        return subprocess.run([program, *args], capture_output=True, text=True, check=True).stdout
-    names = re.findall(r"^  ([a-z]+) ", run("--help").split("Commands:")[1], re.M)
-    return {name: set(re.findall(r"--[a-z-]+", run(name, "--help"))) for name in names}
+    names = re.findall(r"^  ([a-z]+) ", ask(program, "--help").split("Commands:")[1], re.M)
+    return {name: set(re.findall(r"--[a-z-]+", ask(program, name, "--help"))) for name in names}
 
 
 def real_tree(root, build, program):
@@ -220,7 +309,7 @@ def real_tree(root, build, program):
              for t in json.loads(read(os.path.join(info, "intro-tests.json")))]
     targets = {os.path.relpath(name, build) for t in
                json.loads(read(os.path.join(info, "intro-targets.json"))) for name in t["filename"]}
-    return Tree(root, ask_program(program), tests, targets)
+    return Tree(root, ask_program(program), tests, targets, ask_layers(program))
 
 
 SHA = "0123456789abcdef" * 4
@@ -236,7 +325,11 @@ CLEAN = {
     "docs/numerics.md": "`relu` `relu.h`\n",
     "src/op/relu.c": "    .name = \"relu\",\n",
     "cl/contract/relu.h": "",
-    "src/model/kinds_activation.c": "    {.word = \"relu\",\n",
+    "src/model/model.c": "static const char *const keys[] = {\"leaf\", \"block\"};\n"
+                         "lksi_map_int(x, \"leaf\", 1, 1 << 16, \"leaf: 8\", &leaf);\n",
+    "src/model/kind.h": "LKSI_MAX_WINDOW = 1 << 15\n",
+    "docs/models.md": "| layer | keys |\n|---|---|\n| `relu` | `slope` (1) |\n\n| key | value |\n"
+                      "|---|---|\n| `leaf` | up to 65536 |\n\nWindows up to 32768. `block` `name` `from` `share`\n",
     "docs/lockstep.1": "\n.It Cm train\n",
     "src/a.c": "int lks_open;\n",
     "tools/a.sh": "",
@@ -263,6 +356,16 @@ BAD = [
     ("docs/numerics.md", "`relu`", ""),
     ("docs/numerics.md", "`relu.h`", ""),
     ("README.md", "`relu`", ""),
+    ("docs/models.md", "| `relu` | `slope` (1) |\n", ""),
+    ("docs/models.md", "`slope`", "`slop`"),
+    ("docs/models.md", "`slope`", "`slope`, `more`"),
+    ("docs/models.md", "| `relu` | `slope` (1) |", "| `relu` | `slope` (1) |\n| `gelu` | |"),
+    ("docs/models.md", "`leaf` |", "`leafs` |"),
+    ("docs/models.md", "`leaf` |", "`leaf`, `tree` |"),
+    ("docs/models.md", "65536", "65535"),
+    ("docs/models.md", "32768", "32767"),
+    ("docs/models.md", "`block`", ""),
+    ("docs/models.md", "`share`", ""),
 ]
 
 
@@ -275,7 +378,7 @@ def self_test():
                 with open(os.path.join(root, path), "w", encoding="utf-8") as f:
                     f.write(text)
             return check(Tree(root, {"train": {"--seed"}}, [("math sum", ["slow"])],
-                              {"tools/lockstep"}))[0]
+                              {"tools/lockstep"}, {"relu": {"slope", "name", "from"}}))[0]
 
     wrong = ["a clean tree is refused: " + fault for fault in faults_of(CLEAN)]
     for path, old, new in BAD:

@@ -9,10 +9,12 @@
 #include <lockstep/lockstep.h>
 
 #include "cli.h"
+#include "model/kind.h"
 
 struct options {
     struct device_choice device;
     struct number batch;
+    bool layers;
 };
 
 static const struct option_spec specs[] = {
@@ -20,8 +22,22 @@ static const struct option_spec specs[] = {
      "plan the memory for this device (default: ref)", 0},
     {"batch", 'b', OPTION_U32, offsetof(struct options, batch), "N",
      "samples a step, in place of the model file's", 1},
+    {"layers", 0, OPTION_FLAG, offsetof(struct options, layers), NULL,
+     "without a model: list the layers of model files and\ntheir keys", 0},
     OPTION_COMMON,
 };
+
+static int list_layers(void)
+{
+    const struct lksi_kind *k;
+    for (size_t i = 0; (k = lksi_kind_at(i)) != NULL; i++) {
+        printf("%-19s", k->word);
+        for (size_t n = 0; n < LKSI_COUNT(k->keys) && k->keys[n] != NULL; n++)
+            printf(" %s", k->keys[n]);
+        printf("%s%s name\n", k->shares ? " share" : "", k->max_in > 0 ? " from" : "");
+    }
+    return EXIT_OK;
+}
 
 static void shape_text(int rank, const int64_t *dims, char *text, size_t size)
 {
@@ -125,6 +141,10 @@ static int run(const struct command *self, int argc, char **argv)
     int n_rest, status;
     if (!parse_options(self, argc, argv, &o, &rest, &n_rest, &status))
         return status;
+    if (o.layers && n_rest == 0)
+        return list_layers();
+    if (o.layers)
+        return fail_usage("summary --layers takes no model file");
     if (n_rest != 1)
         return fail_usage("summary takes one model file, %d given", n_rest);
     if (o.device.names.count == 0) /* it needs no kernels; the table says so */
@@ -134,7 +154,7 @@ static int run(const struct command *self, int argc, char **argv)
 
 const struct command command_summary = {
     "summary",
-    "MODEL.yaml [options]",
+    "MODEL.yaml | --layers [options]",
     "print layers, shapes, parameters, operations and memory of a model",
     NULL,
     specs,

@@ -40,7 +40,7 @@ lks_status lks_graph_create(lks_graph **graph, const struct lks_graph_params *pa
     g->batch = 1;
     g->leaf = 8;
     g->init = params != NULL ? params->init : LKS_INIT_GLOROT_UNIFORM;
-    g->logits = g->label = g->loss = g->prob = g->hit = LKSI_NONE;
+    g->logits = g->label = g->loss = g->prob = g->hit = g->step = LKSI_NONE;
     *graph = g;
     return LKS_OK;
 }
@@ -142,6 +142,18 @@ lks_status lksi_graph_add_input(struct lks_graph *g, const char *name,
         return st;
     g->value[v].batched = batched;
     *out = v;
+    return LKS_OK;
+}
+
+lks_status lksi_graph_step_value(struct lks_graph *g, lksi_value *out)
+{
+    struct lksi_desc d = lksi_desc_make(LKSI_I32, 1, (int64_t)LKSI_STEP_WORDS);
+    if (g->step == LKSI_NONE) {
+        lks_status st = lksi_graph_add_input(g, "step", &d, false, &g->step);
+        if (st != LKS_OK)
+            return st;
+    }
+    *out = g->step;
     return LKS_OK;
 }
 
@@ -291,6 +303,7 @@ static lks_status copy_at(struct lks_graph **copy, const struct lks_graph *model
     g->loss = model->loss;
     g->prob = model->prob;
     g->hit = model->hit;
+    g->step = model->step;
     /* Values keep their numbers: a node's outputs were made when it was added. */
     size_t next_node = 0;
     while (g->n_value < model->n_value) {

@@ -81,6 +81,7 @@ struct lks_graph {
     size_t n_kind;
     lksi_value logits, label; /* LKSI_NONE before the loss */
     lksi_value loss, prob, hit;
+    lksi_value step;          /* LKSI_NONE before its first use (lksi_graph_step_value) */
     size_t began;             /* values as the public call began (lksi_layer_check) */
     bool failed;              /* one failed and left something behind: nothing more is taken */
     const char *scope;        /* prefix of the names of nodes being added */
@@ -89,6 +90,20 @@ struct lks_graph {
 /* Adds a value that the host writes before each step. */
 lks_status lksi_graph_add_input(struct lks_graph *g, const char *name,
                                 const struct lksi_desc *desc, bool batched, lksi_value *out);
+/*
+ * The input "step", I32[LKSI_STEP_WORDS], made at its first use: what an operator needs that draws
+ * random numbers (numerics.md, rule 10). Its words, all unsigned:
+ *   0  c3: the training's step modulo LKSI_STEP_RANGE; LKSI_STEP_EVALUATION in an evaluation
+ *   1  the slot of the ring that `record` writes
+ *   2  the seed's low word
+ *   3  the seed's high word
+ *   4  the number of the batch's first sample, where elements begin to count: 0 in training, its
+ *      place in the data in an evaluation, so that the size of the batches changes nothing
+ */
+enum { LKSI_STEP_WORDS = 5, LKSI_STEP_RANGE = 0x40000000 };
+#define LKSI_STEP_EVALUATION 0xffffffffu
+lks_status lksi_graph_step_value(struct lks_graph *g, lksi_value *out);
+
 /* Adds a value that lives on the device, stored in `home` at an offset or (LKSI_NONE) by itself. */
 lks_status lksi_graph_add_state(struct lks_graph *g, const char *name,
                                 const struct lksi_desc *desc, lksi_value home, int64_t offset,

@@ -1,5 +1,5 @@
 /*
- * record.c - operator `record`: a[1], b[1], step I32[2], ring[2 slots] -> ring, in place.
+ * record.c - operator `record`: a[1], b[1], step I32[2 or more], ring[2 slots] -> ring, in place.
  */
 #include <string.h>
 
@@ -11,10 +11,10 @@ static lks_status infer(struct lksi_call *call)
     struct record_dims d;
     int64_t n = lksi_desc_count(&call->in[3]);
     if (lksi_desc_count(&call->in[0]) != 1 || lksi_desc_count(&call->in[1]) != 1 ||
-        call->in[2].dtype != LKSI_I32 || lksi_desc_count(&call->in[2]) != 2 || n < 2 ||
+        call->in[2].dtype != LKSI_I32 || lksi_desc_count(&call->in[2]) < 2 || n < 2 ||
         n % 2 != 0 || n / 2 > UINT32_MAX)
         return lksi_fail(LKS_E_ARGUMENT,
-                         "record: expected two numbers, a step I32[2] and a ring of 2 slots or more");
+                         "record: expected two numbers, the words of a step (2 or more) and a ring");
     d.slots = (U32)(n / 2);
     call->out[0] = call->in[3];
     memcpy(call->dims.bytes, &d, sizeof d);
@@ -40,7 +40,7 @@ static bool test_case(int index, bool long_run, struct lksi_call *call, void *at
     call->leaf = 8;
     call->n_in = 4;
     call->in[0] = call->in[1] = lksi_desc_make(LKSI_F32, 1, (int64_t)1);
-    call->in[2] = lksi_desc_make(LKSI_I32, 1, (int64_t)2);
+    call->in[2] = lksi_desc_make(LKSI_I32, 1, (int64_t)(2 + index));
     call->in[3] = lksi_desc_make(LKSI_F32, 1, 2 * slots[index]);
     return true;
 }

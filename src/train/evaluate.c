@@ -54,7 +54,7 @@ static lks_status queue_batch(struct lks_trainer *t, const struct source *from, 
     LKSI_TRY(lksi_feed_next(t, &feed));
     LKSI_TRY(gather(t, from, first, n, feed));
     memset(feed->hyper, 0, 8 * sizeof(float));
-    feed->step[0] = feed->step[1] = slot;
+    lksi_feed_evaluation(t, feed, slot, first);
     LKSI_TRY(lksi_feed_run(t, feed, *plan));
 fail:
     return st;

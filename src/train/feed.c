@@ -3,6 +3,7 @@
  * and uploaded.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "train/train.h"
 
@@ -57,6 +58,26 @@ void lksi_feeds_destroy(struct lks_trainer *t)
         free(f->host);
         f->host = NULL;
     }
+}
+
+static void set_step(const struct lks_trainer *t, struct lksi_feed *f, uint32_t number,
+                     uint32_t slot, uint32_t first)
+{
+    const uint32_t word[LKSI_STEP_WORDS] = {number, slot, (uint32_t)t->params.seed,
+                                            (uint32_t)(t->params.seed >> 32), first};
+    memcpy(f->step, word, sizeof word);
+}
+
+void lksi_feed_step(const struct lks_trainer *t, struct lksi_feed *f, uint64_t step)
+{
+    uint32_t number = (uint32_t)(step % LKSI_STEP_RANGE);
+    set_step(t, f, number, number, 0);
+}
+
+void lksi_feed_evaluation(const struct lks_trainer *t, struct lksi_feed *f, int32_t slot,
+                          size_t first)
+{
+    set_step(t, f, LKSI_STEP_EVALUATION, (uint32_t)slot, (uint32_t)first);
 }
 
 lks_status lksi_feed_next(struct lks_trainer *t, struct lksi_feed **feed)

@@ -101,7 +101,7 @@ static void set_hyper(const struct lks_trainer *t, const struct lksi_position *p
     feed->hyper[0] = (float)lr;
     feed->hyper[1] = (float)s->momentum;
     feed->hyper[2] = (float)s->weight_decay;
-    feed->step[0] = feed->step[1] = (int32_t)(step % 0x40000000u);
+    lksi_feed_step(t, feed, step);
 }
 
 lks_status lksi_gather_step(struct lks_trainer *t, const lks_dataset *train, uint64_t step,
@@ -139,7 +139,7 @@ static lks_status report(struct fit *f)
     t->n_pending = 0;
     for (size_t i = 0; i < n; i++) {
         struct lks_step_info *info = &t->pending[i];
-        uint64_t number = info->step % 0x40000000u;
+        uint64_t number = info->step % LKSI_STEP_RANGE;
         if (flag != 0 && (uint64_t)flag == number + 1) {
             lksi_prefetch_destroy(&f->prefetch); /* its thread may be in a callback of the data */
             t->step = info->step;

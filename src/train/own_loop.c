@@ -11,8 +11,6 @@
 #include "base/fenv.h"
 #include "train/train.h"
 
-#define FLAG_RANGE 0x40000000u /* step numbers on the device count modulo this */
-
 static lks_status check_batch(const struct lks_trainer *t, const struct lks_batch *b)
 {
     if (b->x == NULL || b->labels == NULL)
@@ -52,7 +50,7 @@ static void fill_feed(const struct lks_trainer *t, const struct lks_batch *b,
     memset(feed->hyper, 0, 8 * sizeof(float));
     feed->hyper[1] = (float)t->params.sgd.momentum;
     feed->hyper[2] = (float)t->params.sgd.weight_decay;
-    feed->step[0] = feed->step[1] = (int32_t)(t->step % FLAG_RANGE);
+    lksi_feed_step(t, feed, t->step);
 }
 
 static lks_status run_stages(struct lks_trainer *t, size_t from, size_t to)
@@ -74,7 +72,7 @@ static lks_status read_state(struct lks_trainer *t, const char *name, uint64_t b
 
 static lks_status read_info(struct lks_trainer *t, uint64_t step, struct lks_step_info *info)
 {
-    uint64_t slot = step % FLAG_RANGE % LKSI_RING;
+    uint64_t slot = step % LKSI_STEP_RANGE % LKSI_RING;
     float pair[2];
     lks_status st =
         read_state(t, "ring", 2 * LKSI_RING * sizeof(float), slot * sizeof pair, pair, sizeof pair);

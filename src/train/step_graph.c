@@ -92,7 +92,8 @@ static lks_status add_update(struct lks_graph *g, lksi_value params, lksi_value 
 lksi_value lksi_data_input(const struct lks_graph *g)
 {
     for (size_t v = 0; v < g->n_value; v++)
-        if (g->value[v].kind == LKSI_VALUE_INPUT && (lksi_value)v != g->label)
+        if (g->value[v].kind == LKSI_VALUE_INPUT && (lksi_value)v != g->label &&
+            (lksi_value)v != g->step)
             return (lksi_value)v;
     return LKSI_NONE;
 }
@@ -116,7 +117,7 @@ lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t
         g->value[g->param[i].value].home_offset = t->offset[i];
     }
     LKSI_TRY(add_input(g, "hyper", LKSI_F32, 8, &ids->hyper));
-    LKSI_TRY(add_input(g, "step", LKSI_I32, 2, &ids->step));
+    LKSI_TRY(lksi_graph_step_value(g, &ids->step));
     if (!training)
         g->value[g->prob].keep = true;
     for (size_t i = 0; training && i < t->n_keep; i++)

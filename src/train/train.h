@@ -119,6 +119,11 @@ lks_status lksi_step_plans_settle(struct lks_trainer *t);
 /* feed.c */
 lks_status lksi_feeds_create(struct lks_trainer *t);
 void lksi_feeds_destroy(struct lks_trainer *t);
+/* Sets the feed's step words for training step `step`. */
+void lksi_feed_step(const struct lks_trainer *t, struct lksi_feed *feed, uint64_t step);
+/* The same for a batch of an evaluation: its slot in the ring, and the number of its first sample. */
+void lksi_feed_evaluation(const struct lks_trainer *t, struct lksi_feed *feed, int32_t slot,
+                          size_t first);
 /* The next free feed; waits until the device is done with it. Ends the step of an own loop. */
 lks_status lksi_feed_next(struct lks_trainer *t, struct lksi_feed **feed);
 /* Uploads the feed's batch and lets the plan read it. */

@@ -40,7 +40,8 @@ static lks_status check_inputs(struct lks_trainer *t)
     const struct lks_graph *g = t->model;
     size_t found = 0;
     for (size_t v = 0; v < g->n_value; v++) {
-        if (g->value[v].kind != LKSI_VALUE_INPUT || (lksi_value)v == g->label)
+        if (g->value[v].kind != LKSI_VALUE_INPUT || (lksi_value)v == g->label ||
+            (lksi_value)v == g->step)
             continue;
         t->sample = (size_t)lksi_desc_count(&g->value[v].desc);
         found++;

@@ -73,6 +73,12 @@ class Usage(Case):
         self.assertEqual(rows["relu"], "flat plain")
         self.assertEqual(rows["conv2d"].split()[0], "ref")
 
+    def test_layers(self):
+        rows = {r[0]: r[1:] for r in map(str.split, self.good("summary", "--layers").splitlines())}
+        self.assertEqual(rows["dense"], ["out", "bias", "share", "from", "name"])
+        self.assertEqual(rows["relu"], ["from", "name"])
+        self.bad(2, ["takes no model file"], "summary", "--layers", self.model)
+
     def test_several_devices_are_refused(self):
         self.bad(2, ["--device is given 2 times", "one device"], "train", self.model, "--device",
                  "ref", "--device", "cpu")
