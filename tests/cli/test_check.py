@@ -35,6 +35,11 @@ class Check(KernelCase):
         self.assertIn("declines: " + rows[0]["reason"], text)
         self.assertIn("1 decline here", text)
 
+    def test_reasons(self):
+        """A schedule for other devices says so, whatever else speaks against it."""
+        row, = self.rows("--device", "cpu", "--op", "dense", "--schedule", "nv", "--case", "0")
+        self.assertEqual(row["reason"], "made for NVIDIA's GPUs")
+
     def test_sabotage(self):
         env = self.kernels([("op/dense_cpu.cl", UNFUSED)])
         narrow = ["--device", "cpu", "--op", "dense", "--schedule", "cpu"]

@@ -1,8 +1,8 @@
 """lockstep compare: equal devices, and the first difference by name."""
 import re
 
-from common import LENET, main
-from sabotage import KernelCase, UNFUSED
+from common import LENET, main, write
+from sabotage import DENSE, KernelCase, UNFUSED
 
 
 class Compare(KernelCase):
@@ -66,6 +66,17 @@ class Compare(KernelCase):
         done, rows = self.compare(*args, env=env)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(done.stderr.count("struck off"), 2)
+
+    def test_what_agreed_before(self):
+        """Tensors of the step that parts count too; one of a thing is no plural."""
+        write(self.model, DENSE.replace("layers:\n", "layers:\n  - relu\n"))
+        args = [self.model, "-d", "ref", "-d", "cpu", "--steps", "1"]
+        done, rows = self.compare(*args, "--no-admission",
+                                  env=self.kernels([("op/dense_cpu.cl", UNFUSED)]))
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertEqual(rows["before it"], "0 whole steps, 1 tensor agreed")
+        done, rows = self.compare(*args)
+        self.assertRegex(rows["same bits"], r"^1 step, \d+ tensors, ")
 
     def test_usage(self):
         self.bad(2, ["one model file, 0 given"], "compare", "-d", "ref", "-d", "ref")
