@@ -246,14 +246,16 @@ def check_models(tree):
                 for word in re.findall(r'"(\w+)"', words):
                     if word not in known:
                         yield "docs/models.md: nothing on the word `%s`" % word
+    said = set()
     for cells in rows_of(text, "layer"):
+        above = said if cells[1].startswith("the same") else set()
+        said = above | set(re.findall(r"`(\w+)`", cells[1]))
         for layer in re.findall(r"`(\w+)`", cells[0]):
             documented.add(layer)
-            said = re.findall(r"`(\w+)`", cells[1])
             for key in sorted(tree.kinds.get(layer, set()) - COMMON_KEYS):
                 if key not in said:
                     yield "docs/models.md: layer `%s` lacks its key `%s`" % (layer, key)
-            for key in sorted(set(said) - tree.kinds.get(layer, set()) - COMMON_KEYS):
+            for key in sorted(said - tree.kinds.get(layer, set()) - COMMON_KEYS):
                 if key not in literals:
                     yield "docs/models.md: layer `%s` has no key or word `%s`" % (layer, key)
     for layer in sorted(set(tree.kinds) - documented) + sorted(COMMON_KEYS - known):
@@ -314,7 +316,7 @@ def real_tree(root, build, program):
 
 SHA = "0123456789abcdef" * 4
 CLEAN = {
-    "README.md": "# A\n[b](docs/b.md#two-words)\n`src/a.c` `src/*.c` `lks_open` `relu`\n"
+    "README.md": "# A\n[b](docs/b.md#two-words)\n`src/a.c` `src/*.c` `lks_open` `relu` `elu`\n"
                  "| `lockstep train` | x |\n```\n" + SHA + "\n```\n"
                  "```sh\nsh tools/a.sh\nlockstep train --seed 1\nmeson test -C build 'math *'\n"
                  "meson test --suite slow\nbuild/tools/lockstep train\n```\n"
@@ -328,7 +330,7 @@ CLEAN = {
     "src/model/model.c": "static const char *const keys[] = {\"leaf\", \"block\"};\n"
                          "lksi_map_int(x, \"leaf\", 1, 1 << 16, \"leaf: 8\", &leaf);\n",
     "src/model/kind.h": "LKSI_MAX_WINDOW = 1 << 15\n",
-    "docs/models.md": "| layer | keys |\n|---|---|\n| `relu` | `slope` (1) |\n\n| key | value |\n"
+    "docs/models.md": "| layer | keys |\n|---|---|\n| `relu` | `slope` (1) |\n| `elu` | the same |\n\n| key | value |\n"
                       "|---|---|\n| `leaf` | up to 65536 |\n\nWindows up to 32768. `block` `name` `from` `share`\n",
     "docs/lockstep.1": "\n.It Cm train\n",
     "src/a.c": "int lks_open;\n",
@@ -358,6 +360,7 @@ BAD = [
     ("README.md", "`relu`", ""),
     ("docs/models.md", "| `relu` | `slope` (1) |\n", ""),
     ("docs/models.md", "`slope`", "`slop`"),
+    ("docs/models.md", "the same", "another"),
     ("docs/models.md", "`slope`", "`slope`, `more`"),
     ("docs/models.md", "| `relu` | `slope` (1) |", "| `relu` | `slope` (1) |\n| `gelu` | |"),
     ("docs/models.md", "`leaf` |", "`leafs` |"),
@@ -378,7 +381,7 @@ def self_test():
                 with open(os.path.join(root, path), "w", encoding="utf-8") as f:
                     f.write(text)
             return check(Tree(root, {"train": {"--seed"}}, [("math sum", ["slow"])],
-                              {"tools/lockstep"}, {"relu": {"slope", "name", "from"}}))[0]
+                              {"tools/lockstep"}, {"relu": {"slope", "name", "from"}, "elu": {"slope"}}))[0]
 
     wrong = ["a clean tree is refused: " + fault for fault in faults_of(CLEAN)]
     for path, old, new in BAD:
