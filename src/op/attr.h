@@ -61,4 +61,31 @@ struct lksi_fill_attr {
     struct lksi_desc desc;
 };
 
+/* move: for each axis of y the axis of x that it reads, its own size (0: that of x's axis, as for
+ * the batch), and t = begin + o*step, which is read at t / dilate (contract/move.h). Zero as step or
+ * dilate means 1. `from` is a permutation. */
+struct lksi_move_axis {
+    int32_t from, size, begin, step, dilate;
+};
+struct lksi_move_attr {
+    int rank;
+    uint32_t value; /* bit pattern of what stands where x has nothing */
+    struct lksi_move_axis axis[LKSI_MAX_RANK];
+};
+
+/* concat: the axis, the batch being 0. */
+struct lksi_concat_attr {
+    int axis;
+};
+
+/* resample, resample_grad: sizes of x and y in an axis, and where output o is read:
+ * (a*o + b) / d (contract/resample.h). */
+struct lksi_resample_axis {
+    int32_t in, out, a, b, d;
+};
+struct lksi_resample_attr {
+    int linear; /* 0: nearest, rounded down */
+    struct lksi_resample_axis h, w;
+};
+
 #endif
