@@ -25,34 +25,59 @@ static bool meet(const struct lksi_slot *a, const struct lksi_slot *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
+/* The placed slots in the order of chunk and offset, so that one look at each finds a gap. */
+struct placed {
+    struct lksi_slot **slot;
+    size_t n;
+};
+
+/* The first of them in `chunk` or behind. */
+static size_t chunk_begin(const struct placed *p, size_t chunk)
+{
+    size_t low = 0, high = p->n;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (p->slot[middle]->chunk < chunk)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 /* The lowest offset in `chunk` where `s` covers no placed slot that lives at the same time. */
-static uint64_t lowest(const struct lksi_slot *s, struct lksi_slot *const *placed, size_t n,
-                       size_t chunk)
+static uint64_t lowest(const struct lksi_slot *s, const struct placed *placed, size_t chunk)
 {
     uint64_t at = 0;
-    bool moved = true;
-    while (moved) {
-        moved = false;
-        for (size_t i = 0; i < n; i++) {
-            const struct lksi_slot *p = placed[i];
-            if (p->chunk == chunk && meet(p, s) && at < p->offset + p->bytes &&
-                p->offset < at + s->bytes) {
-                at = p->offset + p->bytes;
-                moved = true;
-            }
-        }
+    for (size_t i = chunk_begin(placed, chunk); i < placed->n; i++) {
+        const struct lksi_slot *p = placed->slot[i];
+        if (p->chunk != chunk || p->offset >= at + s->bytes)
+            break;
+        if (meet(p, s) && at < p->offset + p->bytes)
+            at = p->offset + p->bytes;
     }
     return at;
+}
+
+static void insert(struct placed *placed, struct lksi_slot *s)
+{
+    size_t at = chunk_begin(placed, s->chunk);
+    while (at < placed->n && placed->slot[at]->chunk == s->chunk &&
+           placed->slot[at]->offset < s->offset)
+        at++;
+    memmove(placed->slot + at + 1, placed->slot + at, (placed->n - at) * sizeof *placed->slot);
+    placed->slot[at] = s;
+    placed->n++;
 }
 
 lks_status lksi_layout(struct lksi_slot *slot, size_t n, uint64_t align, uint64_t max_chunk,
                        uint64_t *chunk_bytes, size_t *n_chunk)
 {
     struct order *order = lksi_alloc(n, sizeof *order);
-    struct lksi_slot **placed = lksi_alloc(n, sizeof *placed);
+    struct placed placed = {lksi_alloc(n, sizeof *placed.slot), 0};
     lks_status st = LKS_OK;
     size_t chunks = 0;
-    if (order == NULL || placed == NULL) {
+    if (order == NULL || placed.slot == NULL) {
         st = LKS_E_MEMORY;
         goto fail;
     }
@@ -71,7 +96,7 @@ lks_status lksi_layout(struct lksi_slot *slot, size_t n, uint64_t align, uint64_
     for (size_t i = 0; i < n; i++) {
         struct lksi_slot *s = &slot[order[i].index];
         for (s->chunk = 0;; s->chunk++) {
-            s->offset = lowest(s, placed, i, s->chunk);
+            s->offset = lowest(s, &placed, s->chunk);
             if (s->offset + s->bytes <= max_chunk)
                 break;
         }
@@ -81,11 +106,11 @@ lks_status lksi_layout(struct lksi_slot *slot, size_t n, uint64_t align, uint64_
         }
         if (s->offset + s->bytes > chunk_bytes[s->chunk])
             chunk_bytes[s->chunk] = s->offset + s->bytes;
-        placed[i] = s;
+        insert(&placed, s);
     }
     *n_chunk = chunks;
 fail:
     free(order);
-    free(placed);
+    free(placed.slot);
     return st;
 }
