@@ -3,6 +3,9 @@
  *
  * A small builder stands in for the graph: a value holds its numbers twice, as fp32 made by item
  * functions and as doubles made by real.h, and applying an operator computes both at once.
+ *
+ * Operators with saved statistics among their inputs are left out: these do not move with the input
+ * here. Whole networks differentiate them (tests/gradient/test_second.c).
  */
 #include <math.h>
 #include <stdio.h>
@@ -314,7 +317,7 @@ lks_status lksi_gradient_run(const struct lksi_check_options *options, lksi_accu
     for (size_t i = 0; (op = o->ops ? o->ops[i] : lksi_op_at(i)) != NULL; i++) {
         struct lksi_accuracy_row row = {.op = op};
         lks_status st;
-        if (op->grad == NULL || (o->op != NULL && strcmp(o->op, op->name) != 0))
+        if (op->grad == NULL || op->saved != 0 || (o->op != NULL && strcmp(o->op, op->name) != 0))
             continue;
         st = run_op(&row, o);
         if (st != LKS_OK)

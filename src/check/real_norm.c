@@ -277,6 +277,70 @@ static void row_gradient(const struct lksi_real_io *io, uint64_t number, const s
     }
 }
 
+/* The mean of products over a row, from sums of `depth` roundings. */
+struct product {
+    struct num sum;
+    double mag;
+};
+
+static void take(struct product *s, struct num a, struct num b)
+{
+    s->sum.v += a.v * b.v;
+    s->sum.e += fabs(a.v) * b.e + fabs(b.v) * a.e + a.e * b.e;
+    s->mag += (fabs(a.v) + a.e) * (fabs(b.v) + b.e);
+}
+
+static struct num mean_of(const struct product *s, const struct row *row)
+{
+    struct num sum = {s->sum.v, s->sum.e + lksi_real_gamma(row->depth, s->mag)};
+    return times(sum, times(exactly(1.0 / row->size), exactly(1.0)));
+}
+
+/* invstd * (v - mean - xhat * share): the normalisation's own derivative. */
+static struct num project(struct num v, struct num mean, struct num xhat, struct num share,
+                          struct num s)
+{
+    return times(s, plus(plus(v, minus(mean)), minus(times(xhat, share))));
+}
+
+static void row_second(const struct lksi_real_io *io, uint64_t number, const struct row *row)
+{
+    struct product sum[5] = {{{0}, 0}};
+    struct num one = exactly(1.0), s = exactly(io->in[3][number]), a, b, p, q, rest;
+    for (uint64_t e = 0; e < (uint64_t)row->size; e++) {
+        uint64_t at = place(row, e);
+        struct num g =
+            times(exactly(io->in[1][at]), exactly(io->in[4][row->channel + e % row->cg]));
+        struct num xhat = hat(io, at, number), u = exactly(io->in[5][at]);
+        take(&sum[0], g, one);
+        take(&sum[1], g, xhat);
+        take(&sum[2], u, one);
+        take(&sum[3], u, xhat);
+        take(&sum[4], u, g);
+    }
+    a = mean_of(&sum[0], row);
+    b = mean_of(&sum[1], row);
+    p = mean_of(&sum[2], row);
+    q = mean_of(&sum[3], row);
+    rest = plus(mean_of(&sum[4], row), minus(plus(times(p, a), times(q, b))));
+    for (uint64_t e = 0; e < (uint64_t)row->size; e++) {
+        uint64_t at = place(row, e), c = row->channel + e % row->cg;
+        struct num g = times(exactly(io->in[1][at]), exactly(io->in[4][c]));
+        struct num xhat = hat(io, at, number);
+        struct num ju = project(exactly(io->in[5][at]), p, xhat, q, s);
+        struct num jg = project(g, a, xhat, b, s);
+        struct num x = plus(times(times(s, xhat), rest), plus(times(b, ju), times(q, jg)));
+        put(io, 0, at, minus(times(s, x)));
+        put(io, 1, at, times(ju, exactly(io->in[4][c])));
+        put(io, 2, at, times(ju, exactly(io->in[1][at])));
+    }
+}
+
+static void group_norm_second(const struct lksi_real_io *io)
+{
+    each_row(io, row_second);
+}
+
 static void group_norm(const struct lksi_real_io *io)
 {
     each_row(io, normalise);
@@ -320,6 +384,7 @@ const struct lksi_real_entry lksi_real_norms[] = {
     {"batch_norm_running", batch_norm_running},
     {"group_norm", group_norm},
     {"group_norm_grad", group_norm_grad},
+    {"group_norm_second", group_norm_second},
     {"group_norm_param_grad", group_norm_param_grad},
     {NULL, NULL},
 };

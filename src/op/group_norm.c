@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "contract/group_norm.h"
+#include "contract/group_norm_second.h"
 #include "op/attr.h"
 #include "op/flat.h"
 #include "op/shape.h"
@@ -12,6 +13,7 @@
 LKSI_ITEM(group_norm, in[0], in[1], in[2], out[0], out[1], out[2])
 LKSI_ITEM(group_norm_grad, in[0], in[1], in[2], in[3], in[4], out[0])
 LKSI_ITEM(group_norm_param_grad, in[0], in[1], in[2], in[3], out[0], out[1])
+LKSI_ITEM(group_norm_second, in[0], in[1], in[2], in[3], in[4], in[5], out[0], out[1], out[2])
 
 static const struct group_norm_dims *dims_of(const struct lksi_call *call)
 {
@@ -117,6 +119,16 @@ static lks_status infer_param(struct lksi_call *call)
     return st;
 }
 
+static lks_status infer_second(struct lksi_call *call)
+{
+    lks_status st = infer_grad(call);
+    if (st == LKS_OK)
+        st = lksi_want_desc(call, 5, "u", call->in[0]);
+    if (st == LKS_OK)
+        call->out[1] = call->out[2] = call->in[0];
+    return st;
+}
+
 /* ---- gradient ---- */
 
 static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
@@ -137,6 +149,21 @@ static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, con
         }
     }
     return st;
+}
+
+/* x, dy, mean, invstd, gamma. What flows through mean and invstd is in the gradient of x. */
+static lks_status grad_grad(struct lksi_builder *b, const struct lksi_call *call,
+                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
+                            const bool *need, lksi_value *din)
+{
+    lksi_value six[6] = {in[0], in[1], in[2], in[3], in[4], dout[0]}, three[3];
+    lks_status st = b->apply(b, "group_norm_second", call->attr, 6, six, three);
+    (void)out;
+    if (st != LKS_OK)
+        return st;
+    din[0] = need[0] ? three[0] : LKSI_NONE;
+    din[1] = need[1] ? three[1] : LKSI_NONE;
+    return need[4] ? b->apply(b, "bias_grad", NULL, 1, &three[2], &din[4]) : LKS_OK;
 }
 
 /* ---- schedules ---- */
@@ -339,6 +366,15 @@ static bool test_case_grad(int index, bool long_run, struct lksi_call *call, voi
     return true;
 }
 
+static bool test_case_second(int index, bool long_run, struct lksi_call *call, void *attr)
+{
+    if (!test_case_grad(index, long_run, call, attr))
+        return false;
+    call->n_in = 6;
+    call->in[5] = call->in[0];
+    return true;
+}
+
 static const struct lksi_op group_norm = {
     .name = "group_norm",
     .contract = "contract/group_norm.h",
@@ -372,6 +408,8 @@ static const struct lksi_op group_norm_grad = {
     .ref_parts = items,
     .ref = ref_grad,
     .schedules = schedules,
+    .saved = 12,
+    .grad = grad_grad,
     .flops = flops,
     .test_case = test_case_grad,
 };
@@ -394,5 +432,20 @@ static const struct lksi_op group_norm_param_grad = {
     .test_case = test_case_param,
 };
 
-const struct lksi_op *const lksi_ops_group_norm[] = {&group_norm, &group_norm_grad,
-                                                     &group_norm_param_grad, NULL};
+static const struct lksi_op group_norm_second = {
+    .name = "group_norm_second",
+    .contract = "contract/group_norm_second.h",
+    .dims = "group_norm_dims",
+    .min_in = 6,
+    .max_in = 6,
+    .n_out = 3,
+    .attr_size = sizeof(struct lksi_group_norm_attr),
+    .infer = infer_second,
+    .items = items,
+    .item = group_norm_second_item_c,
+    .flops = flops,
+    .test_case = test_case_second,
+};
+
+const struct lksi_op *const lksi_ops_group_norm[] = {
+    &group_norm, &group_norm_grad, &group_norm_param_grad, &group_norm_second, NULL};

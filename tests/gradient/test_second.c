@@ -89,6 +89,12 @@ Test(second, pooling)
     check_penalty(CONV | POOL | DENSE, 3, 60, true);
 }
 
+Test(second, normalisations)
+{
+    check_penalty(CONV | NORM | DENSE, 3, 60, false);
+    check_penalty(CONV | NORM | POOL, 2, 60, true);
+}
+
 /* The gradient itself, as a value of the network. */
 Test(second, the_gradient_is_one)
 {
