@@ -1,5 +1,5 @@
 /*
- * exp.h - lks_exp, and the exponential in two parts that other functions build on.
+ * exp.h - lks_exp, lks_expm1, and the exponential in two parts that other functions build on.
  *
  * Method. n = rint(x / ln 2) and a + b = x - n ln 2, with |a| < 0.35 and b the rounding error:
  * the first step of the subtraction is exact, since the significand of the high part of ln 2
@@ -8,6 +8,8 @@
  *
  * Special values of lks_exp: exp(+-0) = 1, exp(-inf) = +0, exp(+inf) = +inf, NaN -> NaN;
  * +inf above 88.72284, +0 below -103.97208; subnormal results are rounded once more.
+ * lks_expm1, exp(x) - 1: +-0 -> +-0, -inf -> -1, +inf -> +inf, NaN -> NaN. Where n = 0 the part hi
+ * lies in [1/2, 2], so that hi - 1 is exact and small results keep all their digits.
  * Largest error over all 2^32 inputs: see the table in elementary.h.
  */
 #ifndef LKS_CONTRACT_EXP_H
@@ -62,6 +64,19 @@ LKS_INLINE F32 lks_exp(F32 x)
     c = lks_select(c < 89.0f, c, 89.0f);
     p = lks_exp_split(c, 0.0f);
     return lks_select(lks_isnan(x), lks_nan(), lks_scale(p.hi, p.n));
+}
+
+/* exp(x) - 1 */
+LKS_INLINE F32 lks_expm1(F32 x)
+{
+    struct lks_exp_parts p;
+    F32 y;
+    F32 c = lks_select(x > -104.0f, x, -104.0f);
+    c = lks_select(c < 89.0f, c, 89.0f);
+    p = lks_exp_split(c, 0.0f);
+    y = (lks_scale(p.hi, p.n) - 1.0f) + lks_scale(p.lo, p.n);
+    y = lks_select(x == 0.0f, x, y);
+    return lks_select(lks_isnan(x), lks_nan(), y);
 }
 
 #endif

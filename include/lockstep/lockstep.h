@@ -111,6 +111,7 @@
 #define LOCKSTEP_LOCKSTEP_H
 
 #include <lockstep/activation.h>
+#include <lockstep/arithmetic.h>
 #include <lockstep/compare.h>
 #include <lockstep/dataset.h>
 #include <lockstep/device.h>

@@ -201,6 +201,7 @@ static const struct lksi_real_entry *const tables[] = {
     lksi_real_graph,
     lksi_real_norms,
     lksi_real_shapes,
+    lksi_real_unary,
     lksi_real_windows,
 };
 

@@ -55,6 +55,11 @@ struct lksi_samples_attr {
     int64_t first, count;
 };
 
+/* The functions of contract/unary.h: the numbers a and b of the function. */
+struct lksi_unary_attr {
+    float a, b;
+};
+
 /* fill: the F32 tensor to make. */
 struct lksi_fill_attr {
     float value;

@@ -28,6 +28,7 @@
     F(cos, lks_cos(x))                                                                             \
     F(sqrt, lks_sqrt(x))                                                                           \
     F(reciprocal, lks_div(1.0f, x))                                                                \
+    F(expm1, lks_expm1(x))                                                                         \
     F(normal, lks_random_normal(1u, 2u, 3u, (U64)lks_bits(x)))
 
 /* The bits of y with every NaN as one pattern: what sweeps compare and hash. */

@@ -79,6 +79,7 @@ const struct math_reference math_references[MATH_COUNT] = {
     {"cos", ref_cos, 2},
     {"sqrt", sqrt, 0.5},
     {"reciprocal", ref_reciprocal, 0.5},
+    {"expm1", expm1, 1},
     {"normal", NULL, 0},
 };
 

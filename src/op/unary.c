@@ -1,0 +1,242 @@
+/*
+ * unary.c - functions of one element, their gradients and the gradients of those: an operator for
+ * each line of the tables in contract/unary.h.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "contract/unary.h"
+#include "op/attr.h"
+#include "op/flat.h"
+#include "op/shape.h"
+
+/* Shapes of all of them: every input is as input 0. */
+static lks_status infer(struct lksi_call *call)
+{
+    static const char *const what[] = {"x", "dy", "ddx"};
+    const struct lksi_unary_attr *a = call->attr;
+    lks_status st = lksi_want(call, 0, "x", LKSI_F32, 1, LKSI_MAX_RANK);
+    for (int i = 1; i < call->n_in && st == LKS_OK; i++)
+        st = lksi_want_desc(call, i, what[i], call->in[0]);
+    if (st != LKS_OK)
+        return st;
+    call->out[0] = call->in[0];
+    LKSI_SET_DIMS(call, unary_dims, {(U64)lksi_desc_count(&call->in[0]), a->a, a->b});
+    return LKS_OK;
+}
+
+/* ---- gradients ---- */
+
+static lks_status apply_grad(struct lksi_builder *b, const struct lksi_call *call, lksi_value at,
+                             lksi_value dout, lksi_value *din)
+{
+    char name[64];
+    lksi_value pair[2] = {at, dout};
+    snprintf(name, sizeof name, "%s_grad", call->op->name);
+    return b->apply(b, name, call->attr, 2, pair, din);
+}
+
+/* Steps: nothing flows, and din[] stays absent. */
+static lks_status grad_STEP(struct lksi_builder *b, const struct lksi_call *call,
+                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
+                            const bool *need, lksi_value *din)
+{
+    (void)b;
+    (void)call;
+    (void)in;
+    (void)out;
+    (void)dout;
+    (void)need;
+    din[0] = LKSI_NONE;
+    return LKS_OK;
+}
+
+/* The slope is taken at x ... */
+static lks_status grad_X(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
+                         const lksi_value *out, const lksi_value *dout, const bool *need,
+                         lksi_value *din)
+{
+    (void)out;
+    (void)need;
+    return apply_grad(b, call, in[0], dout[0], &din[0]);
+}
+
+/* ... or at y. */
+static lks_status grad_Y(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
+                         const lksi_value *out, const lksi_value *dout, const bool *need,
+                         lksi_value *din)
+{
+    (void)in;
+    (void)need;
+    return apply_grad(b, call, out[0], dout[0], &din[0]);
+}
+
+/* NAME_grad is linear in dy: the same operator again. */
+static lks_status grad_grad(struct lksi_builder *b, const struct lksi_call *call,
+                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
+                            const bool *need, lksi_value *din)
+{
+    lksi_value pair[2] = {in[0], dout[0]};
+    (void)out;
+    din[0] = LKSI_NONE;
+    return need[1] ? b->apply(b, call->op->name, call->attr, 2, pair, &din[1]) : LKS_OK;
+}
+
+static lks_status grad_curve(struct lksi_builder *b, const struct lksi_call *call,
+                             const lksi_value *in, const lksi_value *out, const lksi_value *dout,
+                             const bool *need, lksi_value *din)
+{
+    char name[64];
+    lksi_value three[3] = {in[0], in[1], dout[0]};
+    lks_status st = grad_grad(b, call, in, out, dout, need, din);
+    if (st != LKS_OK || !need[0])
+        return st;
+    snprintf(name, sizeof name, "%s2", call->op->name);
+    return b->apply(b, name, call->attr, 3, three, &din[0]);
+}
+
+/* ---- schedule ---- */
+
+static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                   struct lksi_recipe *r)
+{
+    const struct lksi_unary_attr *a = call->attr;
+    struct lksi_launch *l = &r->launch[0];
+    size_t used;
+    lksi_flat_recipe(call, dev, "op/unary.cl", "unary", r);
+    used = strlen(l->defines);
+    snprintf(l->defines + used, sizeof l->defines - used, " OF=%s_of INPUTS=%d%s", call->op->name,
+             call->n_in, dev->type == LKSI_DEV_GPU ? " ACROSS" : "");
+    l->arg[l->n_arg++] = LKSI_F32V(a->a);
+    l->arg[l->n_arg++] = LKSI_F32V(a->b);
+}
+
+static const struct lksi_schedule schedules[] = {{"flat", lksi_flat_declines, recipe},
+                                                 {NULL, NULL, NULL}};
+
+/* ---- the C loops: a part is a chunk of elements ---- */
+
+#define REF_CHUNK 16384
+
+static U64 ref_parts(const struct lksi_call *call)
+{
+    return ((U64)lksi_desc_count(&call->out[0]) + REF_CHUNK - 1) / REF_CHUNK;
+}
+
+#define REF_LOOP(name, value)                                                                      \
+    LKSI_CLONES static void name##_ref(const struct lksi_call *call, const void *const *in,        \
+                                       void *const *out, U64 p0, U64 p1)                           \
+    {                                                                                              \
+        const struct unary_dims *d = (const void *)call->dims.bytes;                               \
+        const F32 *x = in[0], *g = call->n_in > 1 ? in[1] : x, *h = call->n_in > 2 ? in[2] : x;    \
+        const F32 a = d->a, b = d->b;                                                              \
+        F32 *restrict y = out[0];                                                                  \
+        U64 end = p1 * REF_CHUNK < d->n ? p1 * REF_CHUNK : d->n;                                   \
+        (void)g;                                                                                   \
+        (void)h;                                                                                   \
+        for (U64 i = p0 * REF_CHUNK; i < end; i++)                                                 \
+            y[i] = value;                                                                          \
+    }
+
+/* ---- tests ---- */
+
+/* Numbers for a and b that every function accepts. */
+static bool test_case(int index, bool long_run, int n_in, struct lksi_call *call, void *attr)
+{
+    static const int64_t size[] = {1, 17, 509, 2049};
+    struct lksi_unary_attr *a = attr;
+    a->a = index % 2 == 0 ? 0.25f : 0.1f;
+    a->b = index % 2 == 0 ? 0.5f : 0.7f;
+    if (index < (int)LKSI_COUNT(size))
+        call->in[0] = lksi_desc_make(LKSI_F32, 1, size[index]);
+    else if (index == (int)LKSI_COUNT(size))
+        call->in[0] = lksi_desc_make(LKSI_F32, 4, (int64_t)2, (int64_t)5, (int64_t)7, (int64_t)3);
+    else if (long_run && index == (int)LKSI_COUNT(size) + 1)
+        call->in[0] = lksi_desc_make(LKSI_F32, 1, (int64_t)3000017);
+    else
+        return false;
+    call->n_in = n_in;
+    for (int i = 1; i < call->n_in; i++)
+        call->in[i] = call->in[0];
+    return true;
+}
+
+#define TEST_CASE(n)                                                                               \
+    static bool test_case##n(int index, bool long_run, struct lksi_call *call, void *attr)         \
+    {                                                                                              \
+        return test_case(index, long_run, n, call, attr);                                          \
+    }
+TEST_CASE(1)
+TEST_CASE(2)
+TEST_CASE(3)
+
+/* Functions with a pole at 0 are asked away from it, where differences see slopes. */
+static uint32_t test_nonzero(const struct lksi_call *call, int index, uint32_t bits)
+{
+    F32 v = lks_float(bits), m = lks_abs(v);
+    (void)call;
+    if (index == 0 && m >= 0.0009765625f && m <= 1.0f)
+        v = 0.5f * v + lks_copysign(0.5f, v);
+    return lks_bits(v);
+}
+
+static uint32_t test_positive(const struct lksi_call *call, int index, uint32_t bits)
+{
+    return index == 0 ? test_nonzero(call, index, bits & 0x7fffffffu) : bits;
+}
+
+#define TEST_ANY      NULL
+#define TEST_NONZERO  test_nonzero
+#define TEST_POSITIVE test_positive
+
+/* ---- descriptors ---- */
+
+#define DESCRIBE(op, inputs, gradient, domain)                                                     \
+    static const struct lksi_op op_##op = {                                                        \
+        .name = #op,                                                                               \
+        .contract = "contract/unary.h",                                                            \
+        .dims = "unary_dims",                                                                      \
+        .min_in = inputs,                                                                          \
+        .max_in = inputs,                                                                          \
+        .n_out = 1,                                                                                \
+        .attr_size = sizeof(struct lksi_unary_attr),                                               \
+        .infer = infer,                                                                            \
+        .item = op##_item_c,                                                                       \
+        .ref_parts = ref_parts,                                                                    \
+        .ref = op##_ref,                                                                           \
+        .schedules = schedules,                                                                    \
+        .grad = gradient,                                                                          \
+        .test_case = test_case##inputs,                                                            \
+        .test_input = TEST_##domain,                                                               \
+    };
+
+#define MAKE_STEP_AT(name, at, domain)                                                             \
+    LKSI_ITEM(name, in[0], out[0])                                                                 \
+    REF_LOOP(name, name##_of(x[i], a, b))                                                          \
+    DESCRIBE(name, 1, grad_##at, domain)
+
+#define MAKE_LINEAR_WITH(name, at, domain, second)                                                 \
+    MAKE_STEP_AT(name, at, domain)                                                                 \
+    LKSI_ITEM(name##_grad, in[0], in[1], out[0])                                                   \
+    REF_LOOP(name##_grad, name##_grad_of(x[i], a, b) * g[i])                                       \
+    DESCRIBE(name##_grad, 2, second, domain)
+
+#define MAKE_STEP(name, f)                        MAKE_STEP_AT(name, STEP, ANY)
+#define MAKE_LINEAR(name, at, domain, f, slope)   MAKE_LINEAR_WITH(name, at, domain, grad_grad)
+#define MAKE_CURVED(name, at, domain, f, slope, curve)                                             \
+    MAKE_LINEAR_WITH(name, at, domain, grad_curve)                                                 \
+    LKSI_ITEM(name##_grad2, in[0], in[1], in[2], out[0])                                           \
+    REF_LOOP(name##_grad2, name##_grad2_of(x[i], a, b) * g[i] * h[i])                              \
+    DESCRIBE(name##_grad2, 3, NULL, domain)
+
+LKS_UNARY_STEP(MAKE_STEP)
+LKS_UNARY_LINEAR(MAKE_LINEAR)
+LKS_UNARY_CURVED(MAKE_CURVED)
+
+#define LIST_STEP(name, f)                             &op_##name,
+#define LIST_LINEAR(name, at, domain, f, slope)        &op_##name, &op_##name##_grad,
+#define LIST_CURVED(name, at, domain, f, slope, curve)                                             \
+    &op_##name, &op_##name##_grad, &op_##name##_grad2,
+
+const struct lksi_op *const lksi_ops_unary[] = {LKS_UNARY_STEP(LIST_STEP) LKS_UNARY_LINEAR(
+    LIST_LINEAR) LKS_UNARY_CURVED(LIST_CURVED) NULL};
