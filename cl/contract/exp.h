@@ -70,11 +70,15 @@ LKS_INLINE F32 lks_exp(F32 x)
 LKS_INLINE F32 lks_expm1(F32 x)
 {
     struct lks_exp_parts p;
-    F32 y;
+    F32 s, t, b, y;
     F32 c = lks_select(x > -104.0f, x, -104.0f);
     c = lks_select(c < 89.0f, c, 89.0f);
     p = lks_exp_split(c, 0.0f);
-    y = (lks_scale(p.hi, p.n) - 1.0f) + lks_scale(p.lo, p.n);
+    s = lks_scale(p.hi, p.n);
+    t = s - 1.0f;
+    b = t - s; /* t, and what it lost */
+    y = t + (((s - (t - b)) + (-1.0f - b)) + lks_scale(p.lo, p.n));
+    y = lks_select(lks_isinf(t), t, y);
     y = lks_select(x == 0.0f, x, y);
     return lks_select(lks_isnan(x), lks_nan(), y);
 }

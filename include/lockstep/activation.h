@@ -17,7 +17,7 @@ extern "C" {
 LKS_API lks_status lks_graph_relu(lks_graph *graph, lks_value x, lks_value *y);
 
 /*
- * Each adds y = f(x), element by element, any shape. All have gradients, and gradients of gradients.
+ * Each adds y = f(x), element by element, any shape, with gradients and gradients of gradients.
  * Exact, or off by a few units in the last place, the same on every device: cl/contract/unary.h.
  * LKS_E_ARGUMENT if x is no value of the graph.
  */

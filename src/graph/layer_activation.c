@@ -107,8 +107,8 @@ lks_status lks_graph_hard_sigmoid(lks_graph *g, lks_value x, double alpha, doubl
                                   lks_value *y)
 {
     if (!(fabs(alpha) <= (double)FLT_MAX && fabs(beta) <= (double)FLT_MAX))
-        return lksi_fail(LKS_E_ARGUMENT, "hard_sigmoid: alpha is %g, beta is %g; finite ones wanted",
-                         alpha, beta);
+        return lksi_fail(LKS_E_ARGUMENT, "hard_sigmoid: alpha is %g, beta is %g; finite numbers "
+                                         "wanted", alpha, beta);
     return apply(g, "hard_sigmoid", x, alpha, beta, y);
 }
 
