@@ -23,7 +23,8 @@ struct lks_conv_dims {
     U32 pad_h, pad_w; /* above and on the left */
     U32 dil_h, dil_w;
     U32 groups;
-    U32 extra; /* 1: the optional third input is given (bias, mask) */
+    U32 extra; /* 1: the optional third input is given (bias; of conv2d_data_grad the mask); 2: of
+                  conv2d_data_grad the bias */
     U32 relu;
     struct lks_leaf leaf; /* of the batch over (oh, ow); weight gradient only */
 };

@@ -1,13 +1,14 @@
 /*
  * conv2d_data_grad.h - contract of the convolution's gradient for its input, dx[n][h][w][c] from
- * dy and w. It is also the forward pass of a transposed convolution.
+ * dy and w. It is also the forward pass of a transposed convolution, then maybe with a bias[c].
  *
  * One item is one element of dx:
  *   1. acc = +0; for r, for s, for k in the group, all upward: acc = fma(dy, w, acc), where dy is
  *      the output whose tap (r, s) meets this element. Taps that meet no output (stride, dilation,
  *      border) are skipped; counting them as dy = +0 gives the same bits.
- *   2. acc = acc + 0.0f.
- *   3. acc = mask <= 0 ? +0 : acc, if a mask of dx's shape is given: the relu output that x was.
+ *   2. acc = acc + bias[c], if there is a bias.
+ *   3. acc = acc + 0.0f.
+ *   4. acc = mask <= 0 ? +0 : acc, if a mask of dx's shape is given: the relu output that x was.
  */
 #ifndef LKS_CONTRACT_CONV2D_DATA_GRAD_H
 #define LKS_CONTRACT_CONV2D_DATA_GRAD_H
@@ -15,7 +16,7 @@
 #include "contract/conv.h"
 
 LKS_INLINE void conv2d_data_grad_item(LKS_GLOBAL LKS_CONST F32 *dy, LKS_GLOBAL LKS_CONST F32 *w,
-                                      LKS_GLOBAL LKS_CONST F32 *mask, LKS_GLOBAL F32 *dx,
+                                      LKS_GLOBAL LKS_CONST F32 *extra, LKS_GLOBAL F32 *dx,
                                       const struct lks_conv_dims *d, U64 i)
 {
     U32 cg = d->c / d->groups, kg = d->k / d->groups;
@@ -38,9 +39,11 @@ LKS_INLINE void conv2d_data_grad_item(LKS_GLOBAL LKS_CONST F32 *dy, LKS_GLOBAL L
                 acc = lks_fma(dy[yo + k], w[wo + (U64)k * d->r * d->s * cg], acc);
         }
     }
+    if (d->extra == 2u)
+        acc = acc + extra[c];
     acc = acc + 0.0f;
-    if (d->extra != 0u)
-        acc = lks_select(mask[i] <= 0.0f, 0.0f, acc);
+    if (d->extra == 1u)
+        acc = lks_select(extra[i] <= 0.0f, 0.0f, acc);
     dx[i] = acc;
 }
 

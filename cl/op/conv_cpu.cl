@@ -114,6 +114,7 @@ LKS_KERNEL(pack)(__global const float *restrict w, __global const float *restric
     __global float *to = wp + (U64)block * chain * NB;
 #if GRAD
     LKS_FN(pack_edge)(w, to, e0, e1, 0u, NB, &b, &d);
+    const int with_bias = d.extra == 2u;
 #else
     for (U32 i = 0u; i < NB; i += 16u) {
         if (i + 16u <= b.lanes && e0 + 16u == e1)
@@ -122,10 +123,11 @@ LKS_KERNEL(pack)(__global const float *restrict w, __global const float *restric
         else
             LKS_FN(pack_edge)(w, to, e0, e1, i, i + 16u, &b, &d);
     }
-    if (e0 == 0u && d.extra != 0u)
+    const int with_bias = d.extra != 0u;
+#endif
+    if (e0 == 0u && with_bias)
         for (U32 i = 0u; i < NB; i++)
             bp[block * NB + i] = i < b.lanes ? bias[b.channel + i] : 0.0f;
-#endif
     if (e0 == 0u && block == 0u)
         for (U32 i = 0u; i < n_zeros; i++)
             zeros[i] = 0.0f;
@@ -293,12 +295,11 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
                     float16 v = acc[i * NV + j];
                     __global const float *mask = 0;
 #if GRAD
-                    if (d.extra != 0u)
+                    if (d.extra == 1u)
                         mask = extra + out[i] * dst_c + here.channel + 16 * j;
-#else
-                    if (d.extra != 0u)
-                        v = v + vload16(j, extra + block * NB);
 #endif
+                    if (d.extra == (GRAD ? 2u : 1u))
+                        v = v + vload16(j, extra + block * NB);
                     v = v + 0.0f;
                     if (!GRAD && d.relu != 0u)
                         v = LKS_FN(drop)(v, v);

@@ -52,6 +52,35 @@ LKS_API lks_status lks_graph_conv1d(lks_graph *graph, lks_value x,
                                     const struct lks_conv2d_params *params, lks_value *y);
 
 /*
+ * Adds a transposed convolution, the transpose of what lks_graph_conv2d does with the same window:
+ * y[n, ih*stride - top + r*dilation, iw*stride_w - left + s*dilation_w, k] is the sum of
+ * x[n,ih,iw,c] * w[c,r,s,k] over all ih, iw, r, s, c that lead there, + b[k]. NAME.weight is
+ * [C][kernel][kernel_w][out / groups], NAME.bias [out]. x is [H,W,C], y is [OH,OW,out] with
+ * OH = (H - 1) stride + dilation (kernel - 1) + 1 + output_pad - top - bottom; OW alike.
+ */
+struct lks_conv_transpose2d_params {
+    const char *name;         /* NULL: conv_transpose1, conv_transpose2, ... */
+    const char *share;        /* NULL, or an earlier layer whose parameters this one takes */
+    int32_t out;              /* channels; required */
+    int32_t kernel;           /* height and width; required */
+    int32_t stride, dilation; /* 0 means 1 */
+    int32_t pad;              /* cut off at each border */
+    int32_t groups;           /* 0 means 1 */
+    bool no_bias;
+    int32_t kernel_w, stride_w, dilation_w; /* of the width, if it differs from the height's; 0: not */
+    int32_t pads[4]; /* top, bottom, left, right; in place of `pad` if one is not 0 */
+    int32_t output_pad, output_pad_w; /* rows and columns more at the end, fewer than the strides */
+};
+#ifndef __cplusplus
+#define lks_conv_transpose2d_params(...) (&(struct lks_conv_transpose2d_params){__VA_ARGS__})
+#endif
+/* stride, dilation and groups are 1, all else is zero. Thread-safe. */
+LKS_API struct lks_conv_transpose2d_params lks_conv_transpose2d_params_default(void);
+LKS_API lks_status lks_graph_conv_transpose2d(lks_graph *graph, lks_value x,
+                                              const struct lks_conv_transpose2d_params *params,
+                                              lks_value *y);
+
+/*
  * Adds a fully connected layer with NAME.weight [out][in] and NAME.bias [out]:
  * y[n,o] = sum over i of x[n,i] * w[o,i] + b[o]; x is flattened in order (h, w, c) first.
  */

@@ -128,8 +128,10 @@ static void conv2d_data_grad(const struct lksi_real_io *io)
     const struct lksi_conv2d_data_grad_attr *a = call->attr;
     const struct conv c = {call->out[0].dim, call->in[1].dim, call->in[0].dim, &a->conv};
     conv_taps(io, &c, tap_data);
-    bounds(io, (double)(c.w[1] * c.w[2] * c.w[0] / a->conv.groups));
-    if (call->n_in > 2)
+    if (call->n_in > 2 && call->in[2].rank == 1)
+        add_bias(io, c.x[3]);
+    bounds(io, (double)(c.w[1] * c.w[2] * c.w[0] / a->conv.groups) + 1.0);
+    if (call->n_in > 2 && call->in[2].rank == 4)
         apply_relu(io, io->in[2]);
 }
 

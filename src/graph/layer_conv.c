@@ -1,5 +1,5 @@
 /*
- * layer_conv.c - convolution.
+ * layer_conv.c - convolution and transposed convolution.
  */
 #include "graph/layer.h"
 #include "op/attr.h"
@@ -115,4 +115,91 @@ lks_status lks_graph_conv1d(lks_graph *g, lks_value x, const struct lks_conv2d_p
     if (st == LKS_OK)
         st = conv(g, "conv1d", "conv1d_", v, kernel, &a, p, &v);
     return st == LKS_OK ? lksi_layer_as_sequence(g, v, y) : st;
+}
+
+/* Rows (or columns) of the output of a transposed convolution; below 1 if padding leaves none. */
+static int64_t transposed(int64_t size, uint32_t stride, uint32_t dilation, int64_t kernel,
+                          uint32_t before, uint32_t after, int32_t more)
+{
+    return (size - 1) * stride + dilation * (kernel - 1) + 1 + more - before - after;
+}
+
+/* Sizes of the output, and the convolution whose data gradient it is. */
+static lks_status fill_transposed(const int64_t *x, const struct lks_conv_transpose2d_params *p,
+                                  int64_t kernel[2], struct lksi_conv2d_data_grad_attr *a)
+{
+    struct lks_conv2d_params window;
+    if (p == NULL || p->output_pad < 0 || p->output_pad_w < 0)
+        return lksi_fail(LKS_E_ARGUMENT, "conv_transpose2d: `output_pad` must not be negative");
+    window = (struct lks_conv2d_params){.out = p->out,
+                                        .kernel = p->kernel,
+                                        .stride = p->stride,
+                                        .dilation = p->dilation,
+                                        .pad = p->pad,
+                                        .groups = p->groups,
+                                        .kernel_w = p->kernel_w,
+                                        .stride_w = p->stride_w,
+                                        .dilation_w = p->dilation_w,
+                                        .pads = {p->pads[0], p->pads[1], p->pads[2], p->pads[3]}};
+    lks_status st = fill("conv_transpose2d", &window, false, kernel, &a->conv);
+    if (st != LKS_OK)
+        return st;
+    const struct lksi_conv2d_attr *c = &a->conv;
+    int32_t more_w = p->output_pad_w > 0 ? p->output_pad_w : p->output_pad;
+    if ((uint32_t)p->output_pad >= c->stride_h || (uint32_t)more_w >= c->stride_w)
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "conv_transpose2d: output_pad %d x %d must be less than "
+                         "the stride %u x %u",
+                         (int)p->output_pad, (int)more_w, c->stride_h, c->stride_w);
+    int64_t h = transposed(x[1], c->stride_h, c->dilation_h, kernel[0], c->pad_top, c->pad_bottom,
+                           p->output_pad);
+    int64_t w = transposed(x[2], c->stride_w, c->dilation_w, kernel[1], c->pad_left, c->pad_right,
+                           more_w);
+    if (h < 1 || w < 1 || h > INT32_MAX || w > INT32_MAX)
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "conv_transpose2d: its output would be %lld x %lld; both must be 1 to "
+                         "2^31 - 1",
+                         (long long)h, (long long)w);
+    a->height = (uint32_t)h;
+    a->width = (uint32_t)w;
+    return LKS_OK;
+}
+
+lks_status lks_graph_conv_transpose2d(lks_graph *g, lks_value x,
+                                      const struct lks_conv_transpose2d_params *p, lks_value *y)
+{
+    struct lksi_conv2d_data_grad_attr a;
+    struct lksi_layer_head l;
+    lksi_value in[3] = {x}, out;
+    int64_t kernel[2] = {1, 1}, taps, groups;
+    lks_status st = lksi_layer_check(g, "lks_graph_conv_transpose2d", x, y);
+    if (st != LKS_OK)
+        return st;
+    const struct lksi_desc *d = &g->value[x].desc;
+    if (d->rank != 4)
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "conv_transpose2d: its input has %d dimensions, an image has 3 "
+                         "(height, width, channels)",
+                         d->rank - 1);
+    int64_t channels = d->dim[3];
+    LKSI_TRY(fill_transposed(d->dim, p, kernel, &a));
+    groups = a.conv.groups;
+    taps = kernel[0] * kernel[1];
+    if (channels % groups != 0 || p->out % groups != 0)
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "conv_transpose2d: %lld input and %d output channels do not divide "
+                         "into %lld groups",
+                         (long long)channels, (int)p->out, (long long)groups);
+    struct lksi_desc w =
+        lksi_desc_make(LKSI_F32, 4, channels, kernel[0], kernel[1], p->out / groups);
+    struct lksi_desc b = lksi_desc_make(LKSI_F32, 1, (int64_t)p->out);
+    int64_t fan_in = taps * (channels / groups), fan_out = taps * (p->out / groups);
+    lksi_layer_begin(&l, g, "conv_transpose", p->name, p->share);
+    LKSI_TRY(lksi_layer_param(&l, "weight", &w, fan_in, fan_out, LKSI_START_INIT, &in[1]));
+    if (!p->no_bias)
+        LKSI_TRY(lksi_layer_param(&l, "bias", &b, fan_in, fan_out, LKSI_START_BIAS, &in[2]));
+    LKSI_TRY(lksi_graph_add_node(g, l.name, "conv2d_data_grad", &a, p->no_bias ? 2 : 3, in, &out));
+    *y = out;
+fail:
+    return st;
 }

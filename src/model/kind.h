@@ -59,6 +59,9 @@ struct lksi_window {
 #define LKSI_WINDOW_KEYS "kernel", "stride", "pad", "dilation"
 lks_status lksi_window_read(const struct lksi_layer_in *l, bool stride_is_kernel,
                             struct lksi_window *w);
+/* Another optional key of a number or two, `low` or more. */
+lks_status lksi_window_pair(const struct lksi_layer_in *l, const char *key, const char *example,
+                            int64_t low, int64_t v[2]);
 /* Appends kernel, stride and pad; and " key=3", or " key=3,1" if the two differ. */
 void lksi_window_canon(struct lksi_str *canon, const struct lksi_window *w);
 void lksi_canon_pair(struct lksi_str *canon, const char *key, const int64_t v[2]);

@@ -8,14 +8,14 @@
 
 /* `key: 3` or `key: [3, 1]`; keeps what stands in v[0] if the key is missing. */
 static lks_status read_pair(const struct lksi_layer_in *l, const char *key, const char *example,
-                            bool sequence, int64_t v[2])
+                            int64_t low, bool sequence, int64_t v[2])
 {
     const struct lksi_node *node = lksi_node_get(l->map, key);
     lks_status st = LKS_OK;
     if (node == NULL)
         return LKS_OK;
     if (node->kind != LKSI_NODE_SEQUENCE || sequence) {
-        st = lksi_node_int(node, 1, LKSI_MAX_WINDOW, example, &v[0]);
+        st = lksi_node_int(node, low, LKSI_MAX_WINDOW, example, &v[0]);
         v[1] = v[0];
         return st;
     }
@@ -25,8 +25,14 @@ static lks_status read_pair(const struct lksi_layer_in *l, const char *key, cons
                               "expected",
                               key, node->count);
     for (int i = 0; i < 2 && st == LKS_OK; i++)
-        st = lksi_node_int(node->items[i], 1, LKSI_MAX_WINDOW, example, &v[i]);
+        st = lksi_node_int(node->items[i], low, LKSI_MAX_WINDOW, example, &v[i]);
     return st;
+}
+
+lks_status lksi_window_pair(const struct lksi_layer_in *l, const char *key, const char *example,
+                            int64_t low, int64_t v[2])
+{
+    return read_pair(l, key, example, low, false, v);
 }
 
 /* `pad: same`: as many outputs as inputs / stride, rounded up; an odd one goes to the end. */
@@ -85,13 +91,13 @@ lks_status lksi_window_read(const struct lksi_layer_in *l, bool stride_is_kernel
     size[0] = dim[0];
     size[1] = sequence ? 1 : dim[1];
     LKSI_TRY(lksi_node_need(l->map, "kernel", "kernel: 3", &need));
-    LKSI_TRY(read_pair(l, "kernel", "kernel: 3", sequence, w->kernel));
+    LKSI_TRY(read_pair(l, "kernel", "kernel: 3", 1, sequence, w->kernel));
     for (int i = 0; i < 2; i++) {
         w->stride[i] = stride_is_kernel ? w->kernel[i] : 1;
         w->dilation[i] = 1;
     }
-    LKSI_TRY(read_pair(l, "stride", "stride: 2", sequence, w->stride));
-    LKSI_TRY(read_pair(l, "dilation", "dilation: 1", sequence, w->dilation));
+    LKSI_TRY(read_pair(l, "stride", "stride: 2", 1, sequence, w->stride));
+    LKSI_TRY(read_pair(l, "dilation", "dilation: 1", 1, sequence, w->dilation));
     LKSI_TRY(read_pad(l, sequence, size, w));
 fail:
     return st;

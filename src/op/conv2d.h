@@ -2,7 +2,7 @@
  * conv2d.h - attributes of the convolution operators and what their files share.
  *
  * conv2d:             x[N,H,W,C], w[K,R,S,C/groups], optional bias[K] -> y[N,OH,OW,K]
- * conv2d_data_grad:   dy[N,OH,OW,K], w, optional mask[N,H,W,C]        -> dx[N,H,W,C]
+ * conv2d_data_grad:   dy[N,OH,OW,K], w, optional mask[N,H,W,C] or bias[C] -> dx[N,H,W,C]
  * conv2d_weight_grad: x, dy                                           -> dw[K,R,S,C/groups]
  * OH = (H + pad_top + pad_bottom - dilation_h*(R-1) - 1) / stride_h + 1, rounded down; OW alike.
  */

@@ -27,12 +27,14 @@ static lks_status infer(struct lksi_call *call)
                          lksi_desc_text(&call->in[0], text), (long long)dy[0], d.oh, d.ow,
                          (long long)w[0]);
     struct lksi_desc dx = lksi_desc_make(LKSI_F32, 4, dy[0], z.h, z.w, z.c);
-    if (call->n_in > 2 && !lksi_desc_equal(&call->in[2], &dx)) {
+    struct lksi_desc bias = lksi_desc_make(LKSI_F32, 1, z.c);
+    bool biased = call->n_in > 2 && lksi_desc_equal(&call->in[2], &bias);
+    if (call->n_in > 2 && !biased && !lksi_desc_equal(&call->in[2], &dx)) {
         char want[96];
-        return lksi_fail(LKS_E_ARGUMENT, "%s: mask is %s, expected f32 %s", call->op->name,
+        return lksi_fail(LKS_E_ARGUMENT, "%s: mask is %s, expected f32 %s (or a bias of its channels)", call->op->name,
                          lksi_desc_text(&call->in[2], text), lksi_desc_text(&dx, want));
     }
-    d.extra = call->n_in > 2;
+    d.extra = biased ? 2 : call->n_in > 2;
     memcpy(call->dims.bytes, &d, sizeof d);
     call->dims_size = sizeof d;
     call->n_out = 1;
@@ -42,7 +44,7 @@ fail:
     return st;
 }
 
-/* dy, w and maybe a mask: what flows back to dy is a convolution without a bias. */
+/* dy, w and maybe a mask or a bias: what flows back to dy is a convolution without a bias. */
 static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
                        const lksi_value *out, const lksi_value *dout, const bool *need,
                        lksi_value *din)
@@ -54,8 +56,10 @@ static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, con
     lksi_value g = dout[0];
     (void)out;
     a.conv.relu = 0;
-    if (call->n_in > 2)
+    if (d->extra == 1)
         LKSI_TRY(b->apply(b, "relu_grad", NULL, 2, (lksi_value[]){in[2], dout[0]}, &g));
+    if (d->extra == 2 && need[2])
+        LKSI_TRY(b->apply(b, "bias_grad", NULL, 1, &g, &din[2]));
     if (need[0])
         LKSI_TRY(b->apply(b, "conv2d", &a.conv, 2, (lksi_value[]){g, in[1]}, &din[0]));
     if (need[1])
@@ -64,7 +68,7 @@ fail:
     return st;
 }
 
-/* A relu_grad behind (its inputs: the relu output, the gradient) becomes step 3 of the contract. */
+/* A relu_grad behind (its inputs: the relu output, the gradient) becomes step 4 of the contract. */
 static bool absorb(void *attr, lksi_value *in, int *n_in, const struct lksi_op *next,
                    const void *next_attr, const lksi_value *next_in, int slot)
 {
@@ -86,10 +90,12 @@ static bool test_case(int index, bool long_run, struct lksi_call *call, void *at
     struct lksi_conv2d_data_grad_attr a = {c.attr, (uint32_t)c.z.h, (uint32_t)c.z.w};
     memcpy(attr, &a, sizeof a);
     call->leaf = c.leaf;
-    call->n_in = c.extra ? 3 : 2;
+    bool bias = index % 3 == 1;
+    call->n_in = c.extra || bias ? 3 : 2;
     call->in[0] = lksi_desc_make(LKSI_F32, 4, c.z.n, oh, ow, c.z.k);
     call->in[1] = lksi_desc_make(LKSI_F32, 4, c.z.k, c.z.r, c.z.s, c.z.cg);
-    call->in[2] = lksi_desc_make(LKSI_F32, 4, c.z.n, c.z.h, c.z.w, c.z.c);
+    call->in[2] = bias ? lksi_desc_make(LKSI_F32, 1, c.z.c)
+                       : lksi_desc_make(LKSI_F32, 4, c.z.n, c.z.h, c.z.w, c.z.c);
     return true;
 }
 

@@ -25,18 +25,21 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     U32 per = lksi_conv_cpu_per_item(flops, tiles * blocks * classes, dev);
     struct lksi_launch *l = &r->launch[0];
 
-    r->n_work = 2; /* packed weights, zeros */
+    r->n_work = 3; /* packed weights, zeros, packed bias */
     r->work_bytes[0] = blocks * chain * nb * 4;
     r->work_bytes[1] = (U64)zeros * 4;
+    r->work_bytes[2] = d->extra == 2 ? blocks * nb * 4 : 64;
     l->kernel = "pack";
-    const struct lksi_arg pack[] = {LKSI_IN(1),   LKSI_IN(1), LKSI_WORK(0),   LKSI_WORK(1),
-                                    LKSI_WORK(1), LKSI_DIMS,  LKSI_U32(zeros)};
+    const struct lksi_arg pack[] = {
+        LKSI_IN(1),   LKSI_IN(d->extra == 2 ? 2 : 1), LKSI_WORK(0),   LKSI_WORK(2),
+        LKSI_WORK(1), LKSI_DIMS,                      LKSI_U32(zeros)};
     lksi_launch_args(l, pack, LKSI_COUNT(pack));
     lksi_launch_size(l, lksi_div_up(chain, 16), blocks, 1);
     l++;
     l->kernel = "conv";
     const struct lksi_arg conv[] = {
-        LKSI_IN(0),  LKSI_WORK(0), LKSI_WORK(1), LKSI_IN(call->n_in > 2 ? 2 : 0),
+        LKSI_IN(0),  LKSI_WORK(0), LKSI_WORK(1),
+        d->extra == 2 ? LKSI_WORK(2) : LKSI_IN(call->n_in > 2 ? 2 : 0),
         LKSI_OUT(0), LKSI_DIMS,    LKSI_U32(per)};
     lksi_launch_args(l, conv, LKSI_COUNT(conv));
     lksi_launch_size(l, lksi_div_up(tiles, per), blocks, classes);

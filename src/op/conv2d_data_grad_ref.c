@@ -85,14 +85,15 @@ REF_INLINE bool aim(struct block *t, const struct lks_conv_dims *d, const F32 *d
     return any;
 }
 
-REF_INLINE void finish(const struct block *t, const struct lks_conv_dims *d, const F32 *mask,
+REF_INLINE void finish(const struct block *t, const struct lks_conv_dims *d, const F32 *extra,
                        F32 *dx)
 {
     for (U32 p = 0; p < t->count; p++) {
         U64 to = (((U64)t->n[p] * d->h + t->h[p]) * d->w + t->w[p]) * d->c + t->c0;
         for (U32 j = 0; j < t->lanes; j++) {
-            F32 v = t->b.acc[p][j] + 0.0f;
-            dx[to + j] = mask != NULL ? lks_select(mask[to + j] <= 0.0f, 0.0f, v) : v;
+            F32 v = t->b.acc[p][j];
+            v = (d->extra == 2 ? v + extra[t->c0 + j] : v) + 0.0f;
+            dx[to + j] = d->extra == 1 ? lks_select(extra[to + j] <= 0.0f, 0.0f, v) : v;
         }
     }
 }
@@ -121,6 +122,6 @@ LKSI_CLONES void lksi_conv2d_data_grad_ref(const struct lksi_call *call, const v
                 conv_ref_tap(&t.b, t.padded, n);
             }
         }
-        finish(&t, d, d->extra != 0 ? in[2] : NULL, out[0]);
+        finish(&t, d, in[2], out[0]);
     }
 }

@@ -160,8 +160,8 @@ void lksi_product_recipe(const struct lks_conv_dims *d, bool grad, const struct 
     define(l, "DIRECT", v.direct);
     define(l, "TURNED", v.turned);
     define(l, "WIDE", v.dst_c % 4 == 0 && !v.turned);
-    define(l, "BIAS", !grad && d->extra);
-    define(l, "MASK", grad && d->extra);
+    define(l, "BIAS", d->extra == (grad ? 2 : 1));
+    define(l, "MASK", grad && d->extra == 1);
     define(l, "RELU", !grad && d->relu);
     add(l, LKSI_IN(0));
     add(l, v.direct || v.turned ? LKSI_IN(1) : LKSI_WORK(0));

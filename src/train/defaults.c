@@ -24,6 +24,11 @@ struct lks_conv2d_params lks_conv2d_params_default(void)
     return (struct lks_conv2d_params){.stride = 1, .dilation = 1, .groups = 1};
 }
 
+struct lks_conv_transpose2d_params lks_conv_transpose2d_params_default(void)
+{
+    return (struct lks_conv_transpose2d_params){.stride = 1, .dilation = 1, .groups = 1};
+}
+
 struct lks_dense_params lks_dense_params_default(void)
 {
     return (struct lks_dense_params){0};

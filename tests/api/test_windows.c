@@ -35,6 +35,12 @@ Test(windows, shapes)
     EXPECT_OK(lks_graph_conv1d(
         g, s, lks_conv2d_params(.out = 3, .kernel = 4, .stride = 2, .pads = {3, 0}), &y));
     expect_shape(g, y, 2, 6, 3, 0);
+    EXPECT_OK(lks_graph_conv_transpose2d(
+        g, x,
+        lks_conv_transpose2d_params(.out = 6, .kernel = 4, .kernel_w = 3, .stride = 2, .stride_w = 3,
+                                    .pads = {1, 1, 0, 2}, .output_pad_w = 2, .groups = 2),
+        &y));
+    expect_shape(g, y, 3, 26, 30, 6);
     EXPECT_OK(lks_graph_maxpool(g, x, lks_pool_params(.kernel = 2), &y));
     expect_shape(g, y, 3, 6, 5, 4);
     EXPECT_OK(lks_graph_maxpool(g, x, lks_pool_params(.kernel = 2, .ceil = true), &y));
@@ -69,6 +75,18 @@ Test(windows, refusals)
     EXPECT_FAIL(LKS_E_ARGUMENT,
                 lks_graph_avgpool(g, x, lks_pool_params(.kernel = 3, .pads = {0, -1}), &y),
                 "avgpool", "not negative");
+    EXPECT_FAIL(LKS_E_ARGUMENT,
+                lks_graph_conv_transpose2d(
+                    g, x, lks_conv_transpose2d_params(.out = 2, .kernel = 3, .output_pad = 1), &y),
+                "output_pad 1", "stride 1");
+    EXPECT_FAIL(LKS_E_ARGUMENT,
+                lks_graph_conv_transpose2d(
+                    g, x, lks_conv_transpose2d_params(.out = 2, .kernel = 2, .pad = 5), &y),
+                "output would be");
+    EXPECT_FAIL(LKS_E_ARGUMENT,
+                lks_graph_conv_transpose2d(
+                    g, x, lks_conv_transpose2d_params(.out = 3, .kernel = 2, .groups = 2), &y),
+                "2 groups");
     EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_global_avgpool(g, v, &y), "avgpool", "1 dimensions");
     EXPECT_FAIL(LKS_E_ARGUMENT,
                 lks_graph_conv2d(g, x, lks_conv2d_params(.out = 2, .kernel = 3, .kernel_w = 9), &y),

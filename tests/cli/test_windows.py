@@ -9,6 +9,9 @@ POOLED = MODEL.replace("""  - conv2d: {out: 4, kernel: 3, pad: 1}
   - avgpool: {kernel: [2, 3], stride: 1, pad: [1, 1], ceil: true, count_pad: true}
   - maxpool: {kernel: 2, stride: [2, 1], dilation: [2, 1], pad: same}
   - conv2d: {out: 5, kernel: 3, pad: same}
+  - conv_transpose2d: {out: 6, kernel: [4, 3], stride: 2, pad: [1, 1, 0, 1], output_pad: [0, 1]}
+  - relu
+  - conv_transpose2d: {out: 4, kernel: 3, dilation: 2, groups: 2, bias: false}
   - global_avgpool
 """)
 
