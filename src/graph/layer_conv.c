@@ -153,8 +153,8 @@ static lks_status fill_transposed(const int64_t *x, const struct lks_conv_transp
                          (int)p->output_pad, (int)more_w, c->stride_h, c->stride_w);
     int64_t h = transposed(x[1], c->stride_h, c->dilation_h, kernel[0], c->pad_top, c->pad_bottom,
                            p->output_pad);
-    int64_t w = transposed(x[2], c->stride_w, c->dilation_w, kernel[1], c->pad_left, c->pad_right,
-                           more_w);
+    int64_t w =
+        transposed(x[2], c->stride_w, c->dilation_w, kernel[1], c->pad_left, c->pad_right, more_w);
     if (h < 1 || w < 1 || h > INT32_MAX || w > INT32_MAX)
         return lksi_fail(LKS_E_ARGUMENT,
                          "conv_transpose2d: its output would be %lld x %lld; both must be 1 to "
