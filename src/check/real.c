@@ -200,6 +200,7 @@ static const struct lksi_real_entry *const tables[] = {
     lksi_real_basic,
     lksi_real_graph,
     lksi_real_norms,
+    lksi_real_reduce,
     lksi_real_shapes,
     lksi_real_unary,
     lksi_real_windows,

@@ -51,5 +51,6 @@ extern const struct lksi_real_entry lksi_real_basic[], lksi_real_norms[], lksi_r
 extern const struct lksi_real_entry lksi_real_shapes[];
 extern const struct lksi_real_entry lksi_real_graph[];
 extern const struct lksi_real_entry lksi_real_unary[];
+extern const struct lksi_real_entry lksi_real_reduce[];
 
 #endif

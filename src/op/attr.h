@@ -60,6 +60,14 @@ struct lksi_unary_attr {
     float a, b;
 };
 
+/* sum, mean, sum_samples, mean_samples, expand, expand_mean: bit k is set where axis k of the larger
+ * tensor is reduced; `keep`: the smaller one has dimension 1 there, else it lacks the axis (a scalar
+ * is [1]). Use lksi_sum and lksi_expand of op/reduce.h, which choose the operator. */
+struct lksi_reduce_attr {
+    unsigned axes;
+    int keep;
+};
+
 /* fill: the F32 tensor to make. */
 struct lksi_fill_attr {
     float value;
