@@ -3,6 +3,7 @@
  * central differences in double, at batch sizes that the model was not built for.
  */
 #include "net.h"
+#include "op/attr.h"
 
 enum { DENSE = 1, CONV = 2, POOL = 4, NORM = 8 };
 
@@ -126,6 +127,67 @@ Test(second, the_gradient_is_one)
         cr_expect(fabs((double)t.f[dx][e] - was) < 1e-5);
     }
     net_close(&t);
+}
+
+/* ---- WGAN-GP: one critic on three images, the gradient of one of them in the loss ---- */
+
+static lks_value score(struct lks_graph *g, lks_value x)
+{
+    const char *conv = g->n_param == 0 ? NULL : "conv1";
+    const char *norm = conv == NULL ? NULL : "layer_norm1", *dense = conv == NULL ? NULL : "dense1";
+    EXPECT_OK(lks_graph_conv2d(
+        g, x, lks_conv2d_params(.share = conv, .out = 4, .kernel = 3, .stride = 2, .pad = 1), &x));
+    EXPECT_OK(lks_graph_layer_norm(g, x, lks_norm_params(.share = norm), &x));
+    EXPECT_OK(lks_graph_leaky_relu(g, x, 0.2, &x));
+    EXPECT_OK(lks_graph_dense(g, x, lks_dense_params(.share = dense, .out = 1, .no_bias = true),
+                              &x));
+    return x;
+}
+
+static lksi_value mean(struct lks_graph *g, lks_value x)
+{
+    const struct lksi_reshape_attr flat = {1, {-1}};
+    lksi_value v;
+    EXPECT_OK(lksi_graph_add_node(g, "flat", "reshape", &flat, 1, &x, &v));
+    EXPECT_OK(lksi_graph_add_node(g, "mean", "batch_mean", NULL, 1, &v, &v));
+    return v;
+}
+
+static lksi_value sum(struct lks_graph *g, lksi_value a, lksi_value b)
+{
+    EXPECT_OK(lksi_graph_add_node(g, "add", "add", NULL, 2, (lksi_value[]){a, b}, &a));
+    return a;
+}
+
+Test(second, wasserstein_with_a_gradient_penalty)
+{
+    static const char *const name[] = {"real", "fake", "between"};
+    for (uint32_t batch = 1; batch <= 5; batch += 2) {
+        struct lks_graph *g;
+        lks_value image[3], y[3], dx, less;
+        struct net t;
+        EXPECT_OK(lks_graph_create(&g, NULL));
+        for (int i = 0; i < 3; i++) {
+            EXPECT_OK(lks_graph_input(g, name[i], 3, (int64_t[]){6, 5, 1}, &image[i]));
+            y[i] = score(g, image[i]);
+        }
+        EXPECT_OK(lks_graph_gradient(g, y[2], image[2], &dx));
+        EXPECT_OK(lks_graph_square(g, dx, &dx));
+        EXPECT_OK(lks_graph_global_avgpool(g, dx, &dx));
+        EXPECT_OK(lks_graph_sqrt(g, dx, &dx));
+        EXPECT_OK(lks_graph_dense(g, dx, lks_dense_params(.out = 1), &dx)); /* norm - 1 or so */
+        EXPECT_OK(lks_graph_square(g, dx, &dx));
+        EXPECT_OK(lks_graph_neg(g, y[0], &less));
+        g->loss = sum(g, sum(g, mean(g, less), mean(g, y[1])), mean(g, dx));
+        net_open(&t, g, batch, 2);
+        if (batch == 5)
+            EXPECT_OK(lksi_graph_fuse(t.g));
+        net_all_gradients(&t);
+        net_gradients(&t, t.g->loss, 3, image);
+        net_run(&t);
+        cr_expect(t.n_wanted == 10 && compare_gradients(&t) > 60);
+        net_close(&t);
+    }
 }
 
 Test(second, refusals)
