@@ -19,6 +19,7 @@
 
 static const char *const names[RUN_FILES] = {
     [RUN_WEIGHTS] = "weights.safetensors",
+    [RUN_EMA] = "ema_weights.safetensors",
     [RUN_BEST] = "best.safetensors",
     [RUN_CHECKPOINT] = "checkpoint.safetensors",
     [RUN_METRICS] = "metrics.csv",

@@ -15,6 +15,7 @@
 
 enum run_file {
     RUN_WEIGHTS,
+    RUN_EMA,
     RUN_BEST,
     RUN_CHECKPOINT,
     RUN_METRICS,

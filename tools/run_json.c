@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/file.h"
+#include "model/optimizer.h"
 #include "run_json.h"
 
 enum { FILE_LIMIT = 1 << 20 };
@@ -63,14 +64,103 @@ static json_t *describe_device(const struct lks_device_info *d)
                      any_text(d->version));
 }
 
+static json_t *describe_schedule(const struct lks_lr_schedule *s)
+{
+    json_t *j = json_pack("{s:s}", "kind", lks_schedule_name(s->kind));
+    if (s->warmup > 0)
+        json_object_set_new(j, "warmup", unsigned_number(s->warmup));
+    if (s->min > 0)
+        json_object_set_new(j, "min", json_real(s->min));
+    if (s->kind == LKS_SCHEDULE_STEP) {
+        json_object_set_new(j, s->every_epochs ? "epochs" : "steps", unsigned_number(s->every));
+        json_object_set_new(j, "factor", json_real(s->factor > 0 ? s->factor : 0.1));
+    }
+    if (s->kind == LKS_SCHEDULE_ONE_CYCLE) {
+        json_object_set_new(j, "rise", json_real(s->rise > 0 ? s->rise : 0.3));
+        json_object_set_new(j, "start", json_real(s->start > 0 ? s->start : 25.0));
+        json_object_set_new(j, "end", json_real(s->end > 0 ? s->end : 10000.0));
+    }
+    if (json_object_size(j) == 1) { /* a bare word, as in the model file */
+        json_decref(j);
+        j = json_string(lks_schedule_name(s->kind));
+    }
+    return j;
+}
+
+static json_t *strings(const char *const *text, size_t n)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(list, any_text(text[i]));
+    return list;
+}
+
+/* As in the model file: {"adam": {...}}, with what a list of optimisers adds. */
+static json_t *describe_optimizer(const struct lks_optimizer *o)
+{
+    json_t *numbers = json_object(), *j = json_object();
+    for (const struct lksi_optimizer_field *f = lksi_optimizer_fields; f->name != NULL; f++) {
+        double v = *lksi_optimizer_number((struct lks_optimizer *)(uintptr_t)o, f);
+        if (lksi_optimizer_reads(o, f) && (v > 0 || strncmp(f->name, "clip", 4) != 0))
+            json_object_set_new(numbers, f->name, json_real(v));
+    }
+    if (o->nesterov)
+        json_object_set_new(numbers, "nesterov", json_true());
+    if (o->centered)
+        json_object_set_new(numbers, "centered", json_true());
+    json_object_set_new(numbers, "schedule", describe_schedule(&o->schedule));
+    json_object_set_new(j, lks_optimizer_name(o->kind), numbers);
+    if (o->loss != NULL)
+        json_object_set_new(j, "loss", any_text(o->loss));
+    if (o->n_params > 0)
+        json_object_set_new(j, "params", strings(o->params, o->n_params));
+    if (o->every > 1)
+        json_object_set_new(j, "every", json_integer((json_int_t)o->every));
+    return j;
+}
+
+static json_t *describe_groups(const struct lks_trainer_params *p)
+{
+    json_t *list = json_array();
+    for (size_t k = 0; k < p->n_groups; k++) {
+        const struct lks_param_group *g = &p->groups[k];
+        json_t *j = json_object();
+        json_object_set_new(j, "params", strings(g->params, g->n_params));
+        if (g->lr_scale > 0)
+            json_object_set_new(j, "lr_scale", json_real(g->lr_scale));
+        if (g->has_weight_decay)
+            json_object_set_new(j, "weight_decay", json_real(g->weight_decay));
+        json_array_append_new(list, j);
+    }
+    return list;
+}
+
 static json_t *describe_training(const struct lks_trainer_params *p)
 {
-    return json_pack("{s:o, s:I, s:I, s:I, s:b, s:{s:{s:f, s:f, s:f, s:s}}}", "seed",
-                     unsigned_number(p->seed), "batch", (json_int_t)p->batch, "leaf",
-                     (json_int_t)p->leaf, "epochs", (json_int_t)p->epochs, "drop_last",
-                     p->drop_last, "optimizer", "sgd", "lr", p->sgd.lr, "momentum", p->sgd.momentum,
-                     "weight_decay", p->sgd.weight_decay, "schedule",
-                     p->sgd.schedule == LKS_SCHEDULE_LINEAR ? "linear" : "constant");
+    json_t *j = json_pack("{s:o, s:I, s:I, s:I, s:b}", "seed", unsigned_number(p->seed), "batch",
+                          (json_int_t)p->batch, "leaf", (json_int_t)p->leaf, "epochs",
+                          (json_int_t)p->epochs, "drop_last", p->drop_last);
+    struct lks_optimizer sgd = lks_optimizer_of_sgd(&p->sgd);
+    const struct lks_optimizer *o = p->optimizers != NULL ? p->optimizers : &sgd;
+    if (j == NULL)
+        return NULL;
+    if (p->n_optimizers > 1) {
+        json_t *list = json_array();
+        for (size_t k = 0; k < p->n_optimizers; k++)
+            json_array_append_new(list, describe_optimizer(&o[k]));
+        json_object_set_new(j, "optimizers", list);
+    } else {
+        json_object_set_new(j, "optimizer", describe_optimizer(o));
+    }
+    if (p->n_groups > 0)
+        json_object_set_new(j, "groups", describe_groups(p));
+    if (p->n_frozen > 0)
+        json_object_set_new(j, "frozen", strings(p->frozen, p->n_frozen));
+    if (p->ema > 0) {
+        json_object_set_new(j, "ema", json_real(p->ema));
+        json_object_set_new(j, "evaluate", json_string(p->evaluate_ema ? "ema" : "weights"));
+    }
+    return j;
 }
 
 static json_t *describe_result(const struct run_facts *f)

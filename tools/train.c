@@ -135,7 +135,9 @@ static lks_status on_epoch(void *user, const struct lks_epoch_info *info)
     LKSI_TRY(event_log_epoch(t->log, info));
     if (info->test_accuracy > t->best) {
         t->best = info->test_accuracy;
-        LKSI_TRY(lks_trainer_save_weights(t->trainer, t->dir.file[RUN_BEST]));
+        LKSI_TRY(t->params.evaluate_ema
+                     ? lks_trainer_save_ema(t->trainer, t->dir.file[RUN_BEST])
+                     : lks_trainer_save_weights(t->trainer, t->dir.file[RUN_BEST]));
     }
     LKSI_TRY(curves_write(&t->history, lks_model_name(t->model), t->dir.file[RUN_CURVES]));
     LKSI_TRY(write_state(t));
@@ -174,12 +176,12 @@ static void set_params(struct training *t)
         p->seed = t->o.seed.value;
 }
 
-/* What the folder must take: two checkpoints (the old one stays until the new one is whole), three
- * times the weights, and the histories. */
+/* What the folder must take: two checkpoints (the old one stays until the new one is whole), four
+ * times the weights, and the histories. A checkpoint has up to three states and an average. */
 static uint64_t bytes_needed(const struct training *t, uint64_t steps)
 {
     uint64_t weights = 4 * (uint64_t)lks_graph_scalar_count(lks_model_graph(t->model));
-    return 7 * weights + 96 * (steps < 1000000 ? steps : 1000000) + (1 << 18);
+    return 14 * weights + 96 * (steps < 1000000 ? steps : 1000000) + (1 << 18);
 }
 
 static uint64_t steps_per_epoch(const struct training *t)
@@ -385,6 +387,8 @@ static int finish(struct training *t)
     LKSI_TRY(curves_write(&t->history, lks_model_name(t->model), t->dir.file[RUN_CURVES]));
     LKSI_TRY(write_state(t));
     LKSI_TRY(lks_trainer_save_weights(t->trainer, weights));
+    if (t->params.ema > 0)
+        LKSI_TRY(lks_trainer_save_ema(t->trainer, t->dir.file[RUN_EMA]));
     LKSI_TRY(lksi_file_sha256(weights, sha));
     t->facts.finished = true;
     t->facts.weights_sha256 = sha;

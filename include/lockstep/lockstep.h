@@ -122,6 +122,7 @@
 #include <lockstep/log.h>
 #include <lockstep/loss.h>
 #include <lockstep/model.h>
+#include <lockstep/optimizer.h>
 #include <lockstep/pooling.h>
 #include <lockstep/shape.h>
 #include <lockstep/status.h>

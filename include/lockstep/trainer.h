@@ -30,6 +30,7 @@
 #include <lockstep/dataset.h>
 #include <lockstep/device.h>
 #include <lockstep/graph.h>
+#include <lockstep/optimizer.h>
 #include <lockstep/status.h>
 
 #ifdef __cplusplus
@@ -37,24 +38,6 @@ extern "C" {
 #endif
 
 typedef struct lks_trainer lks_trainer;
-
-/* The learning rate of step s = 0, 1, ... of a lks_trainer_fit. */
-typedef enum lks_schedule {
-    LKS_SCHEDULE_CONSTANT, /* lr */
-    LKS_SCHEDULE_LINEAR    /* lr * (1 - s / total steps): decays to 0 */
-} lks_schedule;
-
-/*
- * Stochastic gradient descent, element by element, every line one fused multiply-add:
- *     g = weight_decay * p + gradient;  m = momentum * m + g;  p = -lr * m + p.
- * The three numbers are rounded from double once, and must be finite then.
- */
-struct lks_sgd {
-    double lr;           /* above 0; required */
-    double momentum;     /* 0 up to below 1 */
-    double weight_decay; /* 0 or more */
-    lks_schedule schedule;
-};
 
 struct lks_trainer_params {
     lks_device *device; /* required; must outlive the trainer */
@@ -65,7 +48,22 @@ struct lks_trainer_params {
     uint32_t epochs;    /* of the whole training; 0 means 1 */
     bool drop_last;     /* leave out the last short batch */
     bool no_shuffle;
-    struct lks_sgd sgd;
+    struct lks_sgd sgd; /* the optimiser, if `optimizers` is NULL */
+    /*
+     * One optimiser, or several (see optimizer.h). Every parameter belongs to exactly one of them,
+     * or is frozen: it fits a pattern of `frozen`, gets no gradient and stays as it is, to the bit.
+     * All gradients of a step are those at the parameters before it. Arrays and texts are copied.
+     */
+    const struct lks_optimizer *optimizers;
+    size_t n_optimizers;
+    const struct lks_param_group *groups; /* over all optimisers */
+    size_t n_groups;
+    const char *const *frozen;
+    size_t n_frozen;
+    /* Above 0 and below 1: keep an average of the parameters too, e = e + (1 - ema) * (p - e) after
+     * each step, which begins as the initial values; see lks_trainer_save_ema. 0: none. */
+    double ema;
+    bool evaluate_ema; /* lks_trainer_evaluate and lks_trainer_predict use the average */
     bool plain;         /* run the slow contract schedules only; same bits */
     bool no_admission;  /* skip the check of schedules at their first use on a device; to study a
                            device that fails it */
@@ -219,7 +217,8 @@ LKS_API lks_status lks_trainer_backward(lks_trainer *trainer);
 
 /*
  * Takes one step of the optimiser with the gradients of the backward pass, and counts it. Blocks.
- * LKS_E_ARGUMENT without a backward pass, or with LKS_SCHEDULE_LINEAR and no lks_trainer_set_lr;
+ * LKS_E_ARGUMENT without a backward pass, or with a schedule that needs the number of steps
+ * (linear, cosine, one cycle, every_epochs) and no lks_trainer_set_lr;
  * LKS_E_NONFINITE if loss or gradients are not finite: no parameter changed, the text names the
  * operator, and the step does not count.
  */
@@ -231,14 +230,16 @@ LKS_API lks_status lks_trainer_step(lks_trainer *trainer, const struct lks_batch
 
 /*
  * The learning rate of the own loop's updates from now on (0 or more, finite as a float); before
- * the first call it is sgd.lr. It does not touch lks_trainer_fit and is not part of a checkpoint. The linear
- * schedule of a fit is lr * (1.0 - (double)step / (double)total). Does not block.
+ * the first call it is that of the schedule. It holds for every optimiser; groups scale it. It does
+ * not touch lks_trainer_fit and is not part of a checkpoint. lks_learning_rate computes the rates of
+ * a fit. Does not block.
  */
 LKS_API lks_status lks_trainer_set_lr(lks_trainer *trainer, double lr);
 
 /*
  * Reads or writes the gradient of the parameter `name` in the layout of lks_trainer_get; `count` is
- * its number of elements. Reading needs a backward pass or a fit before (it shows the latest one);
+ * its number of elements. Reading needs a backward pass or a fit before (it shows the latest one,
+ * clipped if the update clips); a frozen parameter has none (LKS_E_ARGUMENT);
  * writing must stand between lks_trainer_backward and lks_trainer_update, which then uses what was
  * written. Block.
  */
@@ -268,7 +269,8 @@ LKS_API lks_status lks_trainer_parameter(const lks_trainer *trainer, size_t inde
                                          const char **name, size_t *count);
 /*
  * Reads or writes one parameter of `count` elements in its canonical layout: convolutions
- * [out][kernel][kernel][in / groups], dense layers [out][in], biases [out]. Block.
+ * [out][kernel][kernel][in / groups], dense layers [out][in], biases [out]. Writing begins the
+ * parameter's average again at what is written. Block.
  */
 LKS_API lks_status lks_trainer_get(lks_trainer *trainer, const char *name, float *data,
                                    size_t count);
@@ -280,9 +282,12 @@ LKS_API lks_status lks_trainer_set(lks_trainer *trainer, const char *name, const
  * training; whole or not at all. LKS_E_IO. Blocks.
  */
 LKS_API lks_status lks_trainer_save_weights(lks_trainer *trainer, const char *path);
+/* The same with the average of the parameters (`ema` of lks_trainer_params) in place of those that
+ * are trained; frozen ones and running statistics stay as they are. LKS_E_ARGUMENT without one. */
+LKS_API lks_status lks_trainer_save_ema(lks_trainer *trainer, const char *path);
 /*
  * Reads weights; names and shapes must be those of the graph. The optimiser's state and the step
- * count stay. LKS_E_IO, or LKS_E_INPUT if the file is damaged or of another network: nothing was
+ * count stay; the average of a parameter begins again at what was read. LKS_E_IO, or LKS_E_INPUT if the file is damaged or of another network: nothing was
  * changed then. Blocks.
  */
 LKS_API lks_status lks_trainer_load_weights(lks_trainer *trainer, const char *path);

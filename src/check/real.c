@@ -69,21 +69,6 @@ static void relu_grad(const struct lksi_real_io *io)
 
 /* ---- training ---- */
 
-static void sgd(const struct lksi_real_io *io)
-{
-    const double *h = io->in[3];
-    bool held = io->in[4][0] != 0.0;
-    for (uint64_t e = 0; e < count(io); e++) {
-        double p = io->in[0][e], m = io->in[2][e];
-        double g = io->in[1][e] + h[2] * p, eg = lksi_real_gamma(1, fabs(g));
-        double m1 = h[1] * m + g, em = eg + lksi_real_gamma(1, fabs(m1) + eg);
-        double p1 = p - h[0] * m1;
-        double ep = fabs(h[0]) * em + lksi_real_gamma(1, fabs(p1) + fabs(h[0]) * em);
-        lksi_real_put(io, 0, e, held ? p : p1, held ? 0.0 : ep);
-        lksi_real_put(io, 1, e, held ? m : m1, held ? 0.0 : em);
-    }
-}
-
 static void guard(const struct lksi_real_io *io)
 {
     uint64_t n = (uint64_t)lksi_desc_count(&io->call->in[0]);
@@ -189,7 +174,6 @@ const struct lksi_real_entry lksi_real_basic[] = {
     {"relu", relu},
     {"relu_grad", relu_grad},
     {"reshape", copy},
-    {"sgd", sgd},
     {"softmax_cross_entropy", softmax_cross_entropy},
     {"softmax_cross_entropy_grad", softmax_cross_entropy_grad},
     {NULL, NULL},
@@ -203,6 +187,7 @@ static const struct lksi_real_entry *const tables[] = {
     lksi_real_reduce,
     lksi_real_shapes,
     lksi_real_unary,
+    lksi_real_update,
     lksi_real_windows,
 };
 

@@ -47,6 +47,7 @@ struct lksi_real_entry {
     const char *op;
     lksi_real_fn fn;
 };
+extern const struct lksi_real_entry lksi_real_update[];
 extern const struct lksi_real_entry lksi_real_basic[], lksi_real_norms[], lksi_real_windows[];
 extern const struct lksi_real_entry lksi_real_shapes[];
 extern const struct lksi_real_entry lksi_real_graph[];

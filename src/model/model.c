@@ -1,6 +1,6 @@
 /*
- * model.c - a model file: name, data, layers, loss, initial values, training. model_layers.c reads
- * the layers; yaml.h does the reading of values and most of the complaining.
+ * model.c - a model file: name, data, layers, loss, initial values. model_layers.c reads the layers,
+ * model_train.c how to train; yaml.h does the reading of values and most of the complaining.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -98,62 +98,6 @@ static lks_status read_data(struct lks_model *m, const struct lksi_node *root)
                             "its images are %u x %u x %u, those of `train` %u x %u x %u "
                             "(height, width, channels); they must be alike",
                             b[0], b[1], b[2], a[0], a[1], a[2]);
-fail:
-    return st;
-}
-
-static lks_status read_sgd(const struct lksi_node *sgd, struct lks_sgd *out)
-{
-    static const char *const keys[] = {"lr", "momentum", "weight_decay", "schedule"};
-    static const char *const schedules[] = {
-        [LKS_SCHEDULE_CONSTANT] = "constant", [LKS_SCHEDULE_LINEAR] = "linear"};
-    const struct lksi_node *node;
-    size_t schedule = LKS_SCHEDULE_CONSTANT;
-    lks_status st;
-    LKSI_TRY(lksi_node_is(sgd, LKSI_NODE_MAPPING, "sgd: {lr: 0.05}"));
-    LKSI_TRY(lksi_node_check_keys(sgd, keys, LKSI_COUNT(keys)));
-    LKSI_TRY(lksi_node_need(sgd, "lr", "lr: 0.05", &node));
-    LKSI_TRY(lksi_node_float(node, LKSI_POSITIVE, 1e6, "lr: 0.05", &out->lr));
-    LKSI_TRY(lksi_map_float(sgd, "momentum", 0, DBL_MAX, "momentum: 0.9", &out->momentum));
-    if (out->momentum >= 1.0)
-        return lksi_node_expected(lksi_node_get(sgd, "momentum"), "a number from 0 to below 1",
-                                  "momentum: 0.9");
-    LKSI_TRY(
-        lksi_map_float(sgd, "weight_decay", 0, 1e6, "weight_decay: 0.0005", &out->weight_decay));
-    node = lksi_node_get(sgd, "schedule");
-    if (node != NULL)
-        LKSI_TRY(lksi_node_choice(node, schedules, LKSI_COUNT(schedules), &schedule));
-    out->schedule = (lks_schedule)schedule;
-fail:
-    return st;
-}
-
-static lks_status read_train(struct lks_model *m, const struct lksi_node *root)
-{
-    static const char *const keys[] = {"batch", "epochs", "seed", "leaf", "drop_last", "optimizer"};
-    static const char *const optimizers[] = {"sgd"};
-    static const char example[] = "optimizer: {sgd: {lr: 0.05, momentum: 0.9}}";
-    const struct lksi_node *train, *node;
-    int64_t batch = 64, epochs = 1, leaf = 8;
-    lks_status st;
-    LKSI_TRY(lksi_node_need(root, "train", "train: {optimizer: {sgd: {lr: 0.05}}}", &train));
-    LKSI_TRY(lksi_node_is(train, LKSI_NODE_MAPPING, "train: {optimizer: {sgd: {lr: 0.05}}}"));
-    LKSI_TRY(lksi_node_check_keys(train, keys, LKSI_COUNT(keys)));
-    LKSI_TRY(lksi_map_int(train, "batch", 1, 1 << 24, "batch: 64", &batch));
-    LKSI_TRY(lksi_map_int(train, "epochs", 1, INT32_MAX, "epochs: 3", &epochs));
-    LKSI_TRY(lksi_map_u64(train, "seed", "seed: 1", &m->params.seed));
-    LKSI_TRY(lksi_map_int(train, "leaf", 1, 1 << 16, "leaf: 8", &leaf));
-    if ((leaf & (leaf - 1)) != 0)
-        return lksi_node_expected(lksi_node_get(train, "leaf"), "a power of two", "leaf: 8");
-    LKSI_TRY(lksi_map_bool(train, "drop_last", "drop_last: true", &m->params.drop_last));
-    LKSI_TRY(lksi_node_need(train, "optimizer", example, &node));
-    LKSI_TRY(lksi_node_is(node, LKSI_NODE_MAPPING, example));
-    LKSI_TRY(lksi_node_check_keys(node, optimizers, LKSI_COUNT(optimizers)));
-    LKSI_TRY(lksi_node_need(node, "sgd", example, &node));
-    LKSI_TRY(read_sgd(node, &m->params.sgd));
-    m->params.batch = (uint32_t)batch;
-    m->params.epochs = (uint32_t)epochs;
-    m->params.leaf = (uint32_t)leaf;
 fail:
     return st;
 }
@@ -301,9 +245,10 @@ static lks_status open_model(lks_model **model, const char *path)
     LKSI_TRY(lksi_node_is(root, LKSI_NODE_MAPPING, "name: lenet"));
     LKSI_TRY(lksi_node_check_keys(root, keys, LKSI_COUNT(keys)));
     LKSI_TRY(read_name(m, root));
-    LKSI_TRY(read_train(m, root));
+    LKSI_TRY(lksi_model_train(m, root));
     LKSI_TRY(read_data(m, root));
     LKSI_TRY(read_network(m, root));
+    LKSI_TRY(lksi_model_check_train(m, root));
     m->blocks = NULL; /* goes with the document */
     lksi_yaml_destroy(&doc);
     *model = m;
@@ -342,6 +287,7 @@ void lks_model_destroy(lks_model **model)
     free(m->block);
     free(m->layer);
     free(m->name);
+    lksi_model_update_free(m->update);
     lks_graph_destroy(&m->graph);
     lks_dataset_destroy(&m->train);
     lks_dataset_destroy(&m->test);

@@ -24,6 +24,8 @@ struct lksi_layer {
     int64_t dims[4], parameters, multiply_adds;
 };
 
+struct lksi_model_update;
+
 struct lks_model {
     char *name;
     char sha256[LKSI_SHA256_HEX];
@@ -40,6 +42,7 @@ struct lks_model {
         size_t last; /* its last layer */
     } *block;        /* uses of blocks, whose names mean their last layers */
     size_t n_block, cap_block;
+    struct lksi_model_update *update; /* optimisers and groups, which params points to */
     const struct lksi_node *blocks; /* while the file is read: its blocks, or NULL */
 };
 
@@ -49,5 +52,10 @@ struct lks_model {
  */
 lks_status lksi_model_layers(struct lks_model *m, const struct lksi_node *layers,
                              struct lksi_str *canon);
+
+/* model_train.c: the section `train`, and, once the network is known, its patterns. */
+lks_status lksi_model_train(struct lks_model *m, const struct lksi_node *root);
+lks_status lksi_model_check_train(const struct lks_model *m, const struct lksi_node *root);
+void lksi_model_update_free(struct lksi_model_update *u);
 
 #endif

@@ -30,6 +30,16 @@ struct lksi_avgpool_attr {
     int height, width; /* of x: the stride may have dropped its tail */
 };
 
+/* grad_clip: limit of the norm and of each gradient; 0: none. */
+struct lksi_grad_clip_attr {
+    float limit, value;
+};
+
+/* ema: the weight of the new parameters, 1 - decay. */
+struct lksi_ema_attr {
+    float w;
+};
+
 /* dense: a relu behind the sum. */
 struct lksi_dense_attr {
     int relu;

@@ -138,18 +138,12 @@ static lks_status compare_step(struct run *r)
     return LKS_OK;
 }
 
-static bool same_sgd(const struct lks_sgd *a, const struct lks_sgd *b)
-{
-    return a->lr == b->lr && a->momentum == b->momentum && a->weight_decay == b->weight_decay &&
-           a->schedule == b->schedule;
-}
-
 static lks_status check(const struct lks_trainer *a, const struct lks_trainer *b)
 {
     if (a->step != b->step || strcmp(a->graph_sha256, b->graph_sha256) != 0 ||
         a->params.seed != b->params.seed || a->params.batch != b->params.batch ||
         a->params.leaf != b->params.leaf || a->params.epochs != b->params.epochs ||
-        !same_sgd(&a->params.sgd, &b->params.sgd))
+        !lksi_same_update(a, b))
         return lksi_fail(LKS_E_ARGUMENT, "lks_compare: the trainers differ in graph, step, seed, "
                                          "batch, leaf, epochs or optimiser");
     return LKS_OK;

@@ -53,7 +53,6 @@ static lks_status queue_batch(struct lks_trainer *t, const struct source *from, 
     LKSI_TRY(lksi_step_plan_get(t, n, false, plan));
     LKSI_TRY(lksi_feed_next(t, &feed));
     LKSI_TRY(gather(t, from, first, n, feed));
-    memset(feed->hyper, 0, 8 * sizeof(float));
     lksi_feed_evaluation(t, feed, slot, first);
     LKSI_TRY(lksi_feed_run(t, feed, *plan));
 fail:

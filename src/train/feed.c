@@ -5,9 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "contract/update.h"
 #include "train/train.h"
 
 #define PIECE 4096 /* bytes; every part starts at a multiple */
+
+_Static_assert(LKSI_MAX_ROWS * LKS_UPDATE_HYPER * sizeof(float) <= PIECE, "hyper is one piece");
 
 static uint64_t pad(uint64_t bytes)
 {

@@ -89,18 +89,10 @@ static lks_status make_order(const struct lks_trainer *t, const lks_dataset *tra
     return LKS_OK;
 }
 
-/* Learning rate, momentum and weight decay of a step: double arithmetic, rounded once. */
-static void set_hyper(const struct lks_trainer *t, const struct lksi_position *p, uint64_t step,
+static void set_hyper(struct lks_trainer *t, const struct lksi_position *p, uint64_t step,
                       struct lksi_feed *feed)
 {
-    const struct lks_sgd *s = &t->params.sgd;
-    double lr = s->lr;
-    if (s->schedule == LKS_SCHEDULE_LINEAR)
-        lr = s->lr * (1.0 - (double)step / (double)p->total);
-    memset(feed->hyper, 0, 8 * sizeof(float));
-    feed->hyper[0] = (float)lr;
-    feed->hyper[1] = (float)s->momentum;
-    feed->hyper[2] = (float)s->weight_decay;
+    lksi_hyper_fill(t, step, p->total, p->steps_per_epoch, NULL, feed->hyper);
     lksi_feed_step(t, feed, step);
 }
 

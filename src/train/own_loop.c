@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/fenv.h"
+#include "contract/update.h"
 #include "train/train.h"
 
 static lks_status check_batch(const struct lks_trainer *t, const struct lks_batch *b)
@@ -30,26 +31,33 @@ static lks_status check_batch(const struct lks_trainer *t, const struct lks_batc
     return LKS_OK;
 }
 
-/* The learning rate of the next update, rounded once; `lr` stays as it is on failure. */
-static lks_status learning_rate(const struct lks_trainer *t, float *lr)
+/* Whether the learning rate of the next update is known. */
+static lks_status check_rate(const struct lks_trainer *t)
 {
-    if (!t->has_lr && t->params.sgd.schedule != LKS_SCHEDULE_CONSTANT)
-        return lksi_fail(LKS_E_ARGUMENT,
-                         "an own loop does not know how many steps there will be, so the learning "
-                         "rate cannot decay by itself: call lks_trainer_set_lr before each update, "
-                         "or use LKS_SCHEDULE_CONSTANT");
-    *lr = (float)(t->has_lr ? t->lr : t->params.sgd.lr);
+    for (size_t k = 0; k < t->n_optimizer && !t->has_lr; k++)
+        if (lksi_schedule_needs_total(&t->optimizer[k].o.schedule) ||
+            lksi_schedule_needs_epoch(&t->optimizer[k].o.schedule))
+            return lksi_fail(LKS_E_ARGUMENT,
+                             "an own loop does not know how many steps there will be, so the "
+                             "schedule `%s` cannot go on by itself: call lks_trainer_set_lr before "
+                             "each update (lks_learning_rate has the rates), or use "
+                             "LKS_SCHEDULE_CONSTANT",
+                             lks_schedule_name(t->optimizer[k].o.schedule.kind));
     return LKS_OK;
 }
 
-static void fill_feed(const struct lks_trainer *t, const struct lks_batch *b,
+/* The optimisers' numbers for the next update. */
+static void fill_hyper(struct lks_trainer *t, float *hyper)
+{
+    lksi_hyper_fill(t, t->step, 0, 0, t->has_lr ? &t->lr : NULL, hyper);
+}
+
+static void fill_feed(struct lks_trainer *t, const struct lks_batch *b,
                       struct lksi_feed *feed)
 {
     memcpy(feed->x, b->x, b->samples * t->sample * sizeof(float));
     memcpy(feed->label, b->labels, b->samples * sizeof(int32_t));
-    memset(feed->hyper, 0, 8 * sizeof(float));
-    feed->hyper[1] = (float)t->params.sgd.momentum;
-    feed->hyper[2] = (float)t->params.sgd.weight_decay;
+    fill_hyper(t, feed->hyper);
     lksi_feed_step(t, feed, t->step);
 }
 
@@ -95,8 +103,6 @@ static lks_status forward(struct lks_trainer *t, const struct lks_batch *batch,
     LKSI_TRY(lksi_step_plan_get(t, batch->samples, true, &plan));
     LKSI_TRY(lksi_feed_next(t, &feed));
     fill_feed(t, batch, feed);
-    if (learning_rate(t, &feed->hyper[0]) != LKS_OK)
-        feed->hyper[0] = 0; /* the update will say so, if it comes */
     LKSI_TRY(lksi_feed_bind(t, feed, plan));
     t->own_plan = (size_t)(plan - t->plan);
     t->own_feed = feed;
@@ -137,13 +143,17 @@ fail:
 static lks_status renew_lr(struct lks_trainer *t)
 {
     struct lksi_feed *feed = t->own_feed;
-    float lr = 0;
-    lks_status st = learning_rate(t, &lr);
-    if (st != LKS_OK || lr == feed->hyper[0])
+    float hyper[LKSI_MAX_ROWS * LKS_UPDATE_HYPER];
+    size_t bytes = t->n_row * LKS_UPDATE_HYPER * sizeof(float);
+    lks_status st = check_rate(t);
+    if (st != LKS_OK)
         return st;
+    fill_hyper(t, hyper);
+    if (memcmp(hyper, feed->hyper, bytes) == 0)
+        return LKS_OK;
     LKSI_TRY(lksi_dev_wait(t->dev, 0)); /* the upload reads feed->hyper */
-    feed->hyper[0] = lr;
-    LKSI_TRY(lksi_buf_write(feed->hyper_buf, 0, feed->hyper, 8 * sizeof(float), true));
+    memcpy(feed->hyper, hyper, bytes);
+    LKSI_TRY(lksi_buf_write(feed->hyper_buf, 0, feed->hyper, bytes, true));
 fail:
     return st;
 }
@@ -173,8 +183,7 @@ fail:
 static lks_status step(struct lks_trainer *t, const struct lks_batch *batch,
                        struct lks_step_info *info)
 {
-    float lr;
-    lks_status st = learning_rate(t, &lr); /* before anything runs */
+    lks_status st = check_rate(t); /* before anything runs */
     if (st != LKS_OK)
         return st;
     LKSI_TRY(forward(t, batch, NULL));

@@ -1,5 +1,5 @@
 /*
- * params.c - where parameters lie in the arena, and their first values.
+ * params.c - the first values of parameters.
  *
  * Uniform: w = fma(2, u, -1) * limit with u of Philox element e (exact but for the product);
  * normal: w = n * deviation; scales of normalisations start at 1. limit and deviation are computed in double and rounded once. Seed:
@@ -10,21 +10,6 @@
 
 #include "contract/philox.h"
 #include "train/train.h"
-
-lks_status lksi_params_lay_out(struct lks_trainer *t)
-{
-    const struct lks_graph *g = t->model;
-    t->offset = lksi_alloc(g->n_param, sizeof *t->offset);
-    if (t->offset == NULL)
-        return LKS_E_MEMORY;
-    t->arena = 0;
-    for (size_t i = 0; i < g->n_param; i++) {
-        int64_t n = lksi_desc_count(&g->value[g->param[i].value].desc);
-        t->offset[i] = t->arena;
-        t->arena += (n + LKSI_ARENA_ALIGN - 1) / LKSI_ARENA_ALIGN * LKSI_ARENA_ALIGN;
-    }
-    return LKS_OK;
-}
 
 static void fill(const struct lksi_param *p, uint64_t seed, uint32_t stream, float *w, int64_t n)
 {

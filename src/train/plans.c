@@ -42,7 +42,7 @@ static void find_borders(struct lksi_step_plan *p)
         const char *op = lksi_plan_stage(p->plan, s)->call.op->name;
         if (strcmp(op, "record") == 0)
             p->forward = s + 1;
-        if (strcmp(op, "guard") == 0)
+        if (strcmp(op, "guard") == 0 && p->backward == n)
             p->backward = s;
     }
 }

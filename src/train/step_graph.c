@@ -1,13 +1,14 @@
 /*
  * step_graph.c - the graph of one step: the model at a batch size, and behind it
  *   evaluation: `record`;
- *   training:   `record`, gradients into one arena, `guard` (rule 12), `sgd` over the whole arena,
- *               running statistics.
+ *   training:   `record`, gradients into one arena, guard and update (update_graph.c), running
+ *               statistics.
  * So forward ends with `record`, backward ends before `guard`, and the update is the rest.
  */
 #include <stdlib.h>
 #include <string.h>
 
+#include "contract/update.h"
 #include "op/attr.h"
 #include "train/train.h"
 
@@ -16,13 +17,6 @@ static lks_status add_state(struct lks_graph *g, const char *name, enum lksi_dty
 {
     struct lksi_desc d = lksi_desc_make(dtype, 1, n);
     return lksi_graph_add_state(g, name, &d, LKSI_NONE, 0, out);
-}
-
-static lks_status add_input(struct lks_graph *g, const char *name, enum lksi_dtype dtype,
-                            int64_t n, lksi_value *out)
-{
-    struct lksi_desc d = lksi_desc_make(dtype, 1, n);
-    return lksi_graph_add_input(g, name, &d, false, out);
 }
 
 static lks_status add_record(struct lks_graph *g, lksi_value step)
@@ -36,19 +30,20 @@ static lks_status add_record(struct lks_graph *g, lksi_value step)
     return st;
 }
 
-/* Gradients of all parameters, each at its place in the arena `grads`. */
-static lks_status add_gradients(struct lks_graph *g, const struct lks_trainer *t, lksi_value grads)
+/* Gradients of the optimiser's loss for its parameters, each at its place in the arena `grads`. */
+static lks_status add_gradients(struct lks_graph *g, const struct lks_trainer *t,
+                                const struct lksi_optimizer *k, lksi_value grads)
 {
-    lksi_value *wanted = lksi_alloc(g->n_param, sizeof *wanted);
-    lksi_value *grad = lksi_alloc(g->n_param, sizeof *grad);
+    lksi_value *wanted = lksi_alloc(k->n, sizeof *wanted);
+    lksi_value *grad = lksi_alloc(k->n, sizeof *grad);
     lks_status st = wanted != NULL && grad != NULL ? LKS_OK : LKS_E_MEMORY;
-    for (size_t i = 0; st == LKS_OK && i < g->n_param; i++)
-        wanted[i] = g->param[i].value;
+    for (size_t i = 0; st == LKS_OK && i < k->n; i++)
+        wanted[i] = g->param[t->order[k->first + i]].value;
     if (st == LKS_OK)
-        st = lksi_graph_backward(g, g->loss, g->n_param, wanted, grad);
-    for (size_t i = 0; st == LKS_OK && i < g->n_param; i++) {
+        st = lksi_graph_backward(g, g->loss, k->n, wanted, grad);
+    for (size_t i = 0; st == LKS_OK && i < k->n; i++) {
         g->value[grad[i]].home = grads;
-        g->value[grad[i]].home_offset = t->offset[i];
+        g->value[grad[i]].home_offset = t->place[t->order[k->first + i]].offset;
     }
     free(wanted);
     free(grad);
@@ -71,24 +66,6 @@ static lks_status add_running(struct lks_graph *g, lksi_value flag)
     return st;
 }
 
-static lks_status add_update(struct lks_graph *g, lksi_value params, lksi_value grads,
-                             lksi_value hyper, lksi_value step, int64_t arena)
-{
-    lksi_value momentum, flag, out[2];
-    lks_status st = add_state(g, "momentum", LKSI_F32, arena, &momentum);
-    if (st == LKS_OK)
-        st = add_state(g, "flag", LKSI_I32, 1, &flag);
-    if (st == LKS_OK)
-        st = lksi_graph_add_node(g, "guard", "guard", NULL, 4,
-                                 (lksi_value[]){grads, g->loss, step, flag}, &flag);
-    if (st == LKS_OK)
-        st = lksi_graph_add_node(g, "update", "sgd", NULL, 5,
-                                 (lksi_value[]){params, grads, momentum, hyper, flag}, out);
-    if (st == LKS_OK)
-        st = add_running(g, flag);
-    return st;
-}
-
 lksi_value lksi_data_input(const struct lks_graph *g)
 {
     for (size_t v = 0; v < g->n_value; v++)
@@ -102,7 +79,10 @@ lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t
                            bool training, struct lksi_step_plan *ids)
 {
     struct lks_graph *g = NULL;
-    lksi_value params, grads;
+    const struct lksi_desc hyper =
+        lksi_desc_make(LKSI_F32, 2, (int64_t)t->n_row, (int64_t)LKS_UPDATE_HYPER);
+    lksi_value params, average = LKSI_NONE, grads, flag;
+    bool averaged = !training && t->params.evaluate_ema;
     lks_status st = LKS_OK;
     LKSI_TRY(training ? lksi_graph_at_batch(&g, t->model, batch, t->params.leaf)
                       : lksi_graph_for_evaluation(&g, t->model, batch, t->params.leaf));
@@ -112,11 +92,14 @@ lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t
     ids->label = g->label;
     ids->prob = g->prob;
     LKSI_TRY(add_state(g, "params", LKSI_F32, t->arena, &params));
+    if (averaged)
+        LKSI_TRY(add_state(g, "ema", LKSI_F32, t->trained, &average));
     for (size_t i = 0; i < g->n_param; i++) {
-        g->value[g->param[i].value].home = params;
-        g->value[g->param[i].value].home_offset = t->offset[i];
+        struct lksi_gvalue *v = &g->value[g->param[i].value];
+        v->home = averaged && t->place[i].optimizer >= 0 ? average : params;
+        v->home_offset = t->place[i].offset;
     }
-    LKSI_TRY(add_input(g, "hyper", LKSI_F32, 8, &ids->hyper));
+    LKSI_TRY(lksi_graph_add_input(g, "hyper", &hyper, false, &ids->hyper));
     LKSI_TRY(lksi_graph_step_value(g, &ids->step));
     if (!training)
         g->value[g->prob].keep = true;
@@ -125,9 +108,11 @@ lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t
     LKSI_TRY(lksi_graph_fuse(g)); /* before gradients: they use what the fused operators keep */
     LKSI_TRY(add_record(g, ids->step));
     if (training) {
-        LKSI_TRY(add_state(g, "grads", LKSI_F32, t->arena, &grads));
-        LKSI_TRY(add_gradients(g, t, grads));
-        LKSI_TRY(add_update(g, params, grads, ids->hyper, ids->step, t->arena));
+        LKSI_TRY(add_state(g, "grads", LKSI_F32, t->trained, &grads));
+        for (size_t k = 0; k < t->n_optimizer; k++)
+            LKSI_TRY(add_gradients(g, t, &t->optimizer[k], grads));
+        LKSI_TRY(lksi_add_update(g, t, params, grads, ids->hyper, ids->step, &flag));
+        LKSI_TRY(add_running(g, flag));
     }
     LKSI_TRY(lksi_graph_fuse(g));
     LKSI_TRY(lksi_graph_prune(g));

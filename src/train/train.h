@@ -8,6 +8,7 @@
 
 #include "base/stream.h"
 #include "data/dataset.h"
+#include "model/optimizer.h"
 #include "plan/plan.h"
 
 #define LKSI_RING  256 /* steps whose loss and hits the device keeps */
@@ -43,14 +44,44 @@ struct lksi_step_plan {
 /* How far the step of an own loop has come. */
 enum lksi_phase { LKSI_PHASE_NONE, LKSI_PHASE_FORWARD, LKSI_PHASE_BACKWARD, LKSI_PHASE_UPDATE };
 
+/* An optimiser of the trainer: parameters from `start` on, `count` elements of the arenas. */
+struct lksi_optimizer {
+    struct lks_optimizer o; /* `params` is NULL; `loss` is owned */
+    int64_t start, count;
+    size_t first, n; /* its parameters: t->order[first .. first + n) */
+    uint64_t powers; /* updates that power1 = beta1^powers and power2 = beta2^powers belong to */
+    double power1, power2;
+};
+
+/* Where a parameter stands. */
+struct lksi_place {
+    int64_t offset;   /* in the arenas */
+    int optimizer;    /* -1: frozen */
+    size_t row;       /* of hyper */
+};
+
+/* A row of hyper: an optimiser and a group. */
+struct lksi_hyper_row {
+    double lr_scale, weight_decay;
+};
+
+#define LKSI_MAX_ROWS 64 /* of hyper, 16 numbers each: what a feed has room for */
+
 struct lks_trainer {
     struct lks_trainer_params params; /* defaults filled in */
     struct lksi_dev *dev;
     struct lks_graph *model;
     struct lksi_streams streams;
     char graph_sha256[LKSI_SHA256_HEX];
-    int64_t *offset; /* of each parameter in the arena */
-    int64_t arena;   /* elements of the arena */
+    struct lksi_optimizer *optimizer;
+    size_t n_optimizer;
+    struct lksi_hyper_row *row; /* [n_optimizer][groups + 1], the last for those in no group */
+    size_t n_row;
+    struct lksi_place *place;   /* of each parameter */
+    size_t *order;              /* parameters as they lie in the arena */
+    char groups_sha256[LKSI_SHA256_HEX]; /* of which parameter has which numbers; "none" */
+    int64_t arena;   /* elements of the parameters' arena */
+    int64_t trained; /* elements of it before the frozen ones: the size of all other arenas */
     struct lksi_store *store;
     struct lksi_step_plan *plan;
     size_t n_plan, cap_plan, n_settled;
@@ -86,15 +117,35 @@ struct lksi_position {
 lks_status lksi_position_of(const struct lks_trainer *t, const lks_dataset *train, uint64_t step,
                             struct lksi_position *p);
 
+/* groups.c: takes the optimisers, groups and patterns of t->params and lays the arenas out. */
+lks_status lksi_groups_make(struct lks_trainer *t);
+void lksi_groups_free(struct lks_trainer *t);
+
+/* hyper.c: the numbers of every optimiser for step `step` of `total`; steps_per_epoch may be 0 where
+ * no schedule needs it. `lr` in place of the schedules' rates, or NULL. */
+void lksi_hyper_fill(struct lks_trainer *t, uint64_t step, uint64_t total,
+                     uint64_t steps_per_epoch, const double *lr, float *hyper);
+/* Optimisers, groups and averages give the same bits. */
+bool lksi_same_update(const struct lks_trainer *a, const struct lks_trainer *b);
+
+/* update_graph.c: guard, clipping, optimisers and average, behind the gradients; *flag receives the
+ * guard's. And the tables that they read, written once. */
+lks_status lksi_add_update(struct lks_graph *g, const struct lks_trainer *t, lksi_value params,
+                           lksi_value grads, lksi_value hyper, lksi_value step, lksi_value *flag);
+lks_status lksi_update_init(struct lks_trainer *t);
+/* Arenas of optimiser k's states ("state0", ...): how many, and what state s is called in files. */
+int lksi_optimizer_states(const struct lksi_optimizer *k);
+const char *lksi_state_name(const struct lksi_optimizer *k, int s);
+
 /* params.c */
-lks_status lksi_params_lay_out(struct lks_trainer *t);
 lks_status lksi_params_init(struct lks_trainer *t);
 
 /* trainer.c: a trainer without a device or memory on one: what files are compared with. */
 lks_status lksi_trainer_describe(struct lks_trainer **trainer, const lks_graph *graph,
                                  const struct lks_trainer_params *params);
 
-/* trainer.c: one parameter's part of an arena ("params", "momentum"), canonical layout. */
+/* trainer.c: one parameter's part of an arena ("params", "ema", "grads", "state0"), canonical
+ * layout. LKS_E_ARGUMENT for a frozen one in another arena than "params". */
 lks_status lksi_param_read(struct lks_trainer *t, const char *arena, const char *name, float *data,
                            size_t count);
 lks_status lksi_param_write(struct lks_trainer *t, const char *arena, const char *name,

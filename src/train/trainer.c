@@ -1,7 +1,6 @@
 /*
  * trainer.c - creation of a trainer and access to its parameters.
  */
-#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,15 +21,6 @@ static lks_status check_params(const lks_graph *graph, const struct lks_trainer_
         return lksi_fail(LKS_E_ARGUMENT, "the graph has no parameters to train");
     if ((leaf & (leaf - 1)) != 0)
         return lksi_fail(LKS_E_ARGUMENT, "leaf is %u, expected a power of two", leaf);
-    if (!(p->sgd.lr > 0) || !(p->sgd.lr <= FLT_MAX) || !(p->sgd.momentum >= 0) ||
-        !(p->sgd.momentum < 1) || !(p->sgd.weight_decay >= 0) ||
-        !(p->sgd.weight_decay <= FLT_MAX))
-        return lksi_fail(LKS_E_ARGUMENT,
-                         "sgd: lr is %g (expected above 0), momentum %g (0 up to below 1), "
-                         "weight_decay %g (0 or more), and all of them finite as 32-bit floats",
-                         p->sgd.lr, p->sgd.momentum, p->sgd.weight_decay);
-    if (p->sgd.schedule != LKS_SCHEDULE_CONSTANT && p->sgd.schedule != LKS_SCHEDULE_LINEAR)
-        return lksi_fail(LKS_E_ARGUMENT, "sgd: there is no schedule %d", (int)p->sgd.schedule);
     return LKS_OK;
 }
 
@@ -123,7 +113,7 @@ lks_status lksi_trainer_describe(struct lks_trainer **trainer, const lks_graph *
     LKSI_TRY(check_inputs(t));
     LKSI_TRY(take_keep(t));
     LKSI_TRY(hash_graph(t));
-    LKSI_TRY(lksi_params_lay_out(t));
+    LKSI_TRY(lksi_groups_make(t));
     *trainer = t;
     return LKS_OK;
 fail:
@@ -145,6 +135,7 @@ static lks_status create(lks_trainer **trainer, const lks_graph *graph,
     LKSI_TRY(lksi_step_plan_get(t, t->params.batch, true, &plan));
     LKSI_TRY(lksi_feeds_create(t));
     LKSI_TRY(set_seed_gradient(t));
+    LKSI_TRY(lksi_update_init(t));
     LKSI_TRY(lksi_params_init(t));
     *trainer = t;
     return LKS_OK;
@@ -183,7 +174,7 @@ void lks_trainer_destroy(lks_trainer **trainer)
     lksi_store_destroy(&t->store);
     lks_graph_destroy(&t->model);
     lksi_streams_free(&t->streams);
-    free(t->offset);
+    lksi_groups_free(t);
     free(t->keep);
     free(t);
     *trainer = NULL;
@@ -226,7 +217,7 @@ lks_status lks_trainer_parameter(const lks_trainer *t, size_t index, const char 
 }
 
 static lks_status param_place(const struct lks_trainer *t, const char *name, size_t count,
-                            uint64_t *offset)
+                              bool trained, uint64_t *offset)
 {
     for (size_t i = 0; i < t->model->n_param; i++) {
         if (strcmp(t->model->param[i].name, name) != 0)
@@ -234,7 +225,9 @@ static lks_status param_place(const struct lks_trainer *t, const char *name, siz
         if (param_count(t, i) != count)
             return lksi_fail(LKS_E_ARGUMENT, "parameter `%s` has %zu elements, not %zu", name,
                              param_count(t, i), count);
-        *offset = (uint64_t)t->offset[i] * sizeof(float);
+        if (trained && t->place[i].optimizer < 0)
+            return lksi_fail(LKS_E_ARGUMENT, "parameter `%s` is frozen, so it has none", name);
+        *offset = (uint64_t)t->place[i].offset * sizeof(float);
         return LKS_OK;
     }
     return lksi_fail(LKS_E_ARGUMENT, "there is no parameter `%s`", name);
@@ -251,10 +244,20 @@ static const struct lksi_gvalue *find_buffer(const struct lks_trainer *t, const 
     return NULL;
 }
 
+static bool is_trained(const struct lks_trainer *t, const char *name)
+{
+    for (size_t i = 0; i < t->model->n_param; i++)
+        if (strcmp(t->model->param[i].name, name) == 0)
+            return t->place[i].optimizer >= 0;
+    return false;
+}
+
 static lks_status access_param(struct lks_trainer *t, const char *arena, const char *name,
                                float *get, const float *set, size_t count)
 {
-    const struct lksi_gvalue *own = strcmp(arena, "params") == 0 ? find_buffer(t, name) : NULL;
+    bool params = strcmp(arena, "params") == 0;
+    const struct lksi_gvalue *own = params ? find_buffer(t, name) : NULL;
+    int64_t elements = params ? t->arena : t->trained;
     struct lksi_buf *buf;
     uint64_t offset = 0;
     lks_status st;
@@ -262,9 +265,9 @@ static lks_status access_param(struct lks_trainer *t, const char *arena, const c
         return lksi_fail(LKS_E_ARGUMENT, "`%s` has %lld elements, not %zu", name,
                          (long long)lksi_desc_count(&own->desc), count);
     st = own != NULL ? lksi_store_state(t->store, name, count * sizeof(float), &buf)
-                     : param_place(t, name, count, &offset);
+                     : param_place(t, name, count, !params, &offset);
     if (st == LKS_OK && own == NULL)
-        st = lksi_store_state(t->store, arena, (uint64_t)t->arena * sizeof(float), &buf);
+        st = lksi_store_state(t->store, arena, (uint64_t)elements * sizeof(float), &buf);
     if (st != LKS_OK)
         return st;
     return set != NULL ? lksi_buf_write(buf, offset, set, count * sizeof(float), true)
@@ -280,7 +283,11 @@ lks_status lksi_param_read(struct lks_trainer *t, const char *arena, const char 
 lks_status lksi_param_write(struct lks_trainer *t, const char *arena, const char *name,
                             const float *data, size_t count)
 {
-    return access_param(t, arena, name, NULL, data, count);
+    lks_status st = access_param(t, arena, name, NULL, data, count);
+    /* The average begins again at what is written. */
+    if (st == LKS_OK && t->params.ema > 0 && strcmp(arena, "params") == 0 && is_trained(t, name))
+        st = access_param(t, "ema", name, NULL, data, count);
+    return st;
 }
 
 lks_status lks_trainer_get(lks_trainer *t, const char *name, float *data, size_t count)

@@ -13,18 +13,22 @@ struct lksi_tensors {
     size_t count, capacity;
 };
 
-/* Appends every parameter's part of an arena, named PREFIXname; with the arena "params" the running
- * statistics too. Blocks. */
-lks_status lksi_tensors_read(struct lksi_tensors *s, struct lks_trainer *t, const char *arena,
-                             const char *prefix);
+/*
+ * Arenas and the names of their tensors in files: "params", NAME, with it the running statistics;
+ * "ema", ema/NAME; "state0" to "state2", the optimiser's state, e.g. momentum/NAME. An arena that
+ * holds nothing has no tensors.
+ */
+
+/* Appends every parameter's part of an arena. Blocks. */
+lks_status lksi_tensors_read(struct lksi_tensors *s, struct lks_trainer *t, const char *arena);
 void lksi_tensors_free(struct lksi_tensors *s);
 
-/* LKS_E_INPUT unless the file holds PREFIXname in the right shape for each of them. */
+/* LKS_E_INPUT unless the file holds all of them in the right shape. */
 lks_status lksi_tensors_check(const struct lks_trainer *t, const struct lksi_safetensors *file,
-                              const char *path, const char *arena, const char *prefix);
+                              const char *path, const char *arena);
 /* Copies them into the arena. Call it after the check. */
 lks_status lksi_tensors_write(struct lks_trainer *t, const struct lksi_safetensors *file,
-                              const char *arena, const char *prefix);
+                              const char *arena);
 
 /*
  * What lks_trainer_load_weights and lks_trainer_load_checkpoint would refuse, told without a

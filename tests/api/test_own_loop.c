@@ -303,7 +303,7 @@ Test(own_loop_ref, numbers_that_32_bits_cannot_hold_are_refused)
     EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_create(&none, g, &p), "lr is 1e+39", "32-bit");
     p = params;
     p.sgd.weight_decay = INFINITY;
-    EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_create(&none, g, &p), "weight_decay inf", "32-bit");
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_create(&none, g, &p), "weight_decay is inf", "32-bit");
     p = params;
     p.sgd.schedule = (lks_schedule)9;
     EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_create(&none, g, &p), "schedule 9");

@@ -28,7 +28,7 @@ class Model(Case):
         self.refused("- relu", "- rellu", "`rellu`", "did you mean `relu`", line=8)
         self.refused("momentum: 0.9", "momentun: 0.9", "did you mean `momentum`", line=12)
         self.refused("loss:", "lost:", "did you mean `loss`", line=11)
-        self.refused("sgd:", "adam:", "unknown key `adam`", "`sgd`", line=12)
+        self.refused("sgd:", "sdg:", "unknown key `sdg`", "did you mean `sgd`", line=12)
         self.refused("- conv2d:", "- convolution:", "unknown key `convolution`", "`conv2d`", line=7)
         self.refused("format: idx", "format: png", "`png`", "`idx`", line=3)
 
@@ -41,7 +41,7 @@ class Model(Case):
         self.refused("lr: 0.1", "lr: 0,1", line=12)
         self.refused("lr: 0.1", "lr: -1", "a number above 0", line=12)
         self.refused("momentum: 0.9", "momentum: 1", "below 1", line=12)
-        self.refused("schedule: linear", "schedule: cosine", "`linear`", line=12)
+        self.refused("schedule: linear", "schedule: linnear", "did you mean `linear`", line=12)
         self.refused("seed: 7", "seed: -7", "18446744073709551615", line=12)
         self.refused("seed: 7", "seed: 7, leaf: 6", "power of two", line=12)
         self.refused("seed: 7", "seed: 7, leaf: 131072", "1 to 65536", line=12)
@@ -52,6 +52,45 @@ class Model(Case):
         self.refused("- relu", "- {relu: {}, dense: {out: 3}}", "side by side", line=8)
         self.refused("- dense: {out: 3}", "- dense", "needs keys", "out: 10", line=10)
         self.refused("pad: 1", "pad: 1, bias: maybe", "`true` or `false`", line=7)
+
+    def test_optimisers(self):
+        sgd = "optimizer: {sgd: {lr: 0.1, momentum: 0.9, schedule: linear}}"
+        for new, *parts in (
+                ("optimizer: sgd", "`optimizer`", "learning rate"),
+                ("optimizer: adm", "did you mean `adam`"),
+                ("optimizer: {}", "an optimiser is missing"),
+                ("optimizer: {adam: {}, sgd: {lr: 1}}", "`sgd` and `adam`"),
+                ("optimizer: {sgd: {momentum: 0.9}}", "`lr` is missing in `sgd`"),
+                ("optimizer: {sgd: {lr: 0.1, nesterov: true}}", "`sgd`", "momentum above 0"),
+                ("optimizer: {sgd: {lr: 0.1, beta1: 0.9}}", "unknown key `beta1` in sgd"),
+                ("optimizer: {adam: {beta2: 1}}", "`beta2`", "below 1"),
+                ("optimizer: {adam: {eps: 0}}", "`eps`", "above 0"),
+                ("optimizer: {adam: {eps: 1e-60}}", "eps is 1e-60", "32-bit"),
+                ("optimizer: {rmsprop: {centered: 1}}", "`centered`", "`true` or `false`"),
+                ("optimizer: {lamb: {clip_norm: -1}}", "`clip_norm`", "0 to"),
+                ("optimizer: {adagrad: {schedule: step}}", "`schedule`", "needs settings"),
+                ("optimizer: {adagrad: {schedule: {step: {}}}}", "`step`", "either `steps` or"),
+                ("optimizer: {adagrad: {schedule: {step: {epochs: 0}}}}", "`epochs`", "positive"),
+                ("optimizer: {adam: {schedule: {cosine: {min: 1}}}}", "min is 1, expected 0 to lr"),
+                ("optimizer: {adam: {schedule: {cosine: , linear: }}}", "`linear` and `cosine`"),
+                ("optimizer: {adam: {schedule: {constant: {min: 0.1}}}}", "unknown key `min`"),
+                ("optimizer: {adam: {schedule: {one_cycle: {rise: 1}}}}", "`rise`"),
+                ("optimizer: {adam: {schedule: {warmup: -5}}}", "`warmup`"),
+                ("optimizer: adam, optimizers: [{adam: {}}]", "leave one of them out"),
+                ("optimizers: []", "0 optimisers"),
+                ("optimizers: [{adam: {}, params: []}]", "at least one pattern"),
+                ("optimizers: [{adam: {}, params: [nothing]}]", "no parameter fits `nothing`"),
+                (sgd + ", groups: [{params: ['bias']}]", "no parameter fits `bias`", "conv1."),
+                (sgd + ", groups: [{weight_decay: 0}]", "`params` is missing"),
+                (sgd + ", groups: [{params: ['*'], lr: 1}]", "unknown key `lr`"),
+                (sgd + ", frozen: conv1", "`frozen`", "a sequence"),
+                (sgd + ", frozen: ['conv9*']", "no parameter fits `conv9*`"),
+                (sgd + ", frozen: ['*']", "no parameters to train"),
+                ("optimizers: [{adam: {}}, {sgd: {lr: 1}}]", "belongs to optimisers 1 and 2"),
+                ("optimizers: [{adam: {}, params: ['conv*']}]", "belongs to no optimiser"),
+                (sgd + ", ema: 1", "`ema`", "below 1"),
+                (sgd + ", evaluate: ema", "`evaluate`", "no average")):
+            self.refused(sgd, new, *parts, line=12)
 
     def test_missing_keys(self):
         self.refused("loss: softmax_cross_entropy\n", "", "`loss` is missing")

@@ -41,7 +41,7 @@ static lks_status make(struct lksi_call *call, const char *op, const void *attr,
 struct refused {
     const char *text; /* a part of the error */
     const char *op;
-    const char *in[LKSI_MAX_IN];
+    const char *in[LKSI_MAX_IN + 1];
     uint32_t leaf;
 };
 
@@ -64,9 +64,16 @@ static const struct refused refused[] = {
     {"the labels is [3], [2] wanted", "softmax_cross_entropy", {"2x10", "i3"}, 8},
     {"the labels must hold 32-bit integers", "softmax_cross_entropy", {"2x10", "2"}, 8},
     {"dloss is [1], [2] wanted", "softmax_cross_entropy_grad", {"2x10", "i2", "1"}, 8},
-    {"the momentum is [6], [5] wanted", "sgd", {"5", "5", "6", "8", "i1"}, 8},
-    {"hyper is [3], [8] wanted", "sgd", {"5", "5", "5", "3", "i1"}, 8},
-    {"the flag must hold 32-bit integers", "sgd", {"5", "5", "5", "8", "1"}, 8},
+    {"the first state is [6], [5] wanted", "sgd", {"5", "5", "6", "1x16", "i1", "i1"}, 8},
+    {"hyper is [3,8], [rows,16] wanted", "sgd", {"5", "5", "5", "3x8", "i1", "i1"}, 8},
+    {"the flag must hold 32-bit integers", "sgd", {"5", "5", "5", "1x16", "1", "i1"}, 8},
+    {"a state is [4], [5] wanted", "adam", {"5", "5", "5", "4", "1x16", "i1", "i1"}, 8},
+    {"the rows of blocks is [1], [2] wanted", "adagrad",
+     {"1025", "1025", "1025", "1x16", "i1", "i1"}, 8},
+    {"the directions' norms is [2], [3] wanted", "lamb_apply",
+     {"5", "5", "3", "2", "1x16", "i1", "i1", "i1"}, 8},
+    {"the parts are [2,3], [parts,2] wanted", "segment_norm", {"5", "i2x3"}, 8},
+    {"the norm is [2], [1] wanted", "grad_clip", {"5", "2"}, 8},
     {"the loss is [2], [1] wanted", "guard", {"5", "2", "i1", "i1"}, 8},
     {"the flag is [2], [1] wanted", "guard", {"5", "1", "i2", "i2"}, 8},
 };
