@@ -1,8 +1,8 @@
 /*
- * record.h - keeps two numbers of a step in a ring on the device, so that the host reads many
+ * record.h - keeps up to 6 numbers of a step in a ring on the device, so that the host reads many
  * steps at once.
  *
- * ring[2 s] = a[0], ring[2 s + 1] = b[0] with s = step[1] mod slots; the rest of the ring stays.
+ * ring[width s + k] = a_k[0] for k < width, with s = step[1] mod slots; the rest of the ring stays.
  * No rounding. One item.
  */
 #ifndef LKS_RECORD_H
@@ -11,18 +11,29 @@
 #include "contract/num.h"
 
 struct record_dims {
-    U32 slots;
+    U32 slots, width;
 };
 
-LKS_INLINE void record_item(LKS_GLOBAL const F32 *a, LKS_GLOBAL const F32 *b,
-                            LKS_GLOBAL const I32 *step, LKS_GLOBAL const F32 *before,
+LKS_INLINE void record_item(LKS_GLOBAL const F32 *before, LKS_GLOBAL const I32 *step,
+                            LKS_GLOBAL const F32 *a0, LKS_GLOBAL const F32 *a1,
+                            LKS_GLOBAL const F32 *a2, LKS_GLOBAL const F32 *a3,
+                            LKS_GLOBAL const F32 *a4, LKS_GLOBAL const F32 *a5,
                             LKS_GLOBAL F32 *ring, LKS_CONST struct record_dims *d, U64 i)
 {
-    U32 s = (U32)step[1] % d->slots;
+    U32 s = (U32)step[1] % d->slots * d->width;
     (void)before;
     (void)i;
-    ring[2u * s] = a[0];
-    ring[2u * s + 1u] = b[0];
+    ring[s] = a0[0];
+    if (d->width > 1u)
+        ring[s + 1u] = a1[0];
+    if (d->width > 2u)
+        ring[s + 2u] = a2[0];
+    if (d->width > 3u)
+        ring[s + 3u] = a3[0];
+    if (d->width > 4u)
+        ring[s + 4u] = a4[0];
+    if (d->width > 5u)
+        ring[s + 5u] = a5[0];
 }
 
 #endif

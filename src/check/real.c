@@ -81,9 +81,10 @@ static void guard(const struct lksi_real_io *io)
 
 static void record(const struct lksi_real_io *io)
 {
-    uint64_t n = count(io), slot = (uint64_t)io->in[2][1] % (n / 2);
+    uint64_t n = count(io), width = (uint64_t)io->call->n_in - 2;
+    uint64_t slot = (uint64_t)io->in[1][1] % (n / width);
     for (uint64_t e = 0; e < n; e++)
-        lksi_real_put(io, 0, e, e / 2 == slot ? io->in[e % 2][0] : io->in[3][e], 0.0);
+        lksi_real_put(io, 0, e, e / width == slot ? io->in[2 + e % width][0] : io->in[0][e], 0.0);
 }
 
 /* ---- the batch ---- */
@@ -183,6 +184,7 @@ const struct lksi_real_entry lksi_real_basic[] = {
 static const struct lksi_real_entry *const tables[] = {
     lksi_real_basic,
     lksi_real_graph,
+    lksi_real_losses,
     lksi_real_norms,
     lksi_real_reduce,
     lksi_real_shapes,

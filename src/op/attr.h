@@ -111,4 +111,35 @@ struct lksi_resample_attr {
     struct lksi_resample_axis h, w;
 };
 
+/* element_loss and its gradient; kind is one of LKS_LOSS_... of the contract. */
+struct lksi_element_loss_attr {
+    int kind, constant; /* constant: the target is `target`, there is no input for it */
+    int of_target;      /* the gradient: with respect to the target */
+    float target, beta;
+};
+
+/* sample_mean and its gradient. */
+struct lksi_sample_mean_attr {
+    int sum; /* not the mean but the sum */
+};
+
+/* loss_sum; its gradient takes weight[0]. */
+struct lksi_loss_sum_attr {
+    float weight[6];
+};
+
+/* softmax_loss and its gradient. */
+struct lksi_softmax_loss_attr {
+    double smoothing;
+    int ignores, ignored, n_weight;
+    float weight[96];
+};
+
+/* random: normal or uniform numbers, [N, dim...]. */
+struct lksi_random_attr {
+    uint32_t stream;
+    int normal, rank;
+    int64_t dim[LKSI_MAX_RANK - 1];
+};
+
 #endif

@@ -1,24 +1,32 @@
 /*
- * record.c - operator `record`: a[1], b[1], step I32[2 or more], ring[2 slots] -> ring, in place.
+ * record.c - operator `record`: ring[slots * width], step I32[2 or more], width numbers -> ring, in
+ * place.
  */
 #include <string.h>
 
 #include "contract/record.h"
-#include "op/op.h"
+#include "op/shape.h"
+
+LKSI_ITEM(record, in[0], in[1], in[2], in[3], in[4], in[5], in[6], in[7], out[0])
 
 static lks_status infer(struct lksi_call *call)
 {
-    struct record_dims d;
-    int64_t n = lksi_desc_count(&call->in[3]);
-    if (lksi_desc_count(&call->in[0]) != 1 || lksi_desc_count(&call->in[1]) != 1 ||
-        call->in[2].dtype != LKSI_I32 || lksi_desc_count(&call->in[2]) < 2 || n < 2 ||
-        n % 2 != 0 || n / 2 > UINT32_MAX)
+    int64_t width = call->n_in - 2, n;
+    lks_status st = lksi_want(call, 0, "the ring", LKSI_F32, 1, 1);
+    if (st == LKS_OK)
+        st = lksi_want(call, 1, "the step", LKSI_I32, 1, 1); /* more may stand behind it */
+    for (int i = 2; i < call->n_in && st == LKS_OK; i++)
+        st = lksi_want_desc(call, i, "a number", lksi_desc_make(LKSI_F32, 1, (int64_t)1));
+    if (st != LKS_OK)
+        return st;
+    n = call->in[0].dim[0];
+    if (n % width != 0 || call->in[1].dim[0] < 2)
         return lksi_fail(LKS_E_ARGUMENT,
-                         "record: expected two numbers, the words of a step (2 or more) and a ring");
-    d.slots = (U32)(n / 2);
-    call->out[0] = call->in[3];
-    memcpy(call->dims.bytes, &d, sizeof d);
-    call->dims_size = sizeof d;
+                         "record: a step of 2 words and a ring of %lld numbers a slot wanted, the "
+                         "ring has %lld",
+                         (long long)width, (long long)n);
+    call->out[0] = call->in[0];
+    LKSI_SET_DIMS(call, record_dims, {.slots = (U32)(n / width), .width = (U32)width});
     return LKS_OK;
 }
 
@@ -28,20 +36,19 @@ static U64 items(const struct lksi_call *call)
     return 1;
 }
 
-LKSI_ITEM(record, in[0], in[1], in[2], in[3], out[0])
-
 static bool test_case(int index, bool long_run, struct lksi_call *call, void *attr)
 {
-    static const int64_t slots[] = {1, 2, 7, 64};
+    static const int64_t slots[] = {1, 2, 7, 64, 3, 256};
     (void)long_run;
     (void)attr;
     if (index >= (int)LKSI_COUNT(slots))
         return false;
     call->leaf = 8;
-    call->n_in = 4;
-    call->in[0] = call->in[1] = lksi_desc_make(LKSI_F32, 1, (int64_t)1);
-    call->in[2] = lksi_desc_make(LKSI_I32, 1, (int64_t)(2 + index));
-    call->in[3] = lksi_desc_make(LKSI_F32, 1, 2 * slots[index]);
+    call->n_in = 3 + index;
+    call->in[0] = lksi_desc_make(LKSI_F32, 1, slots[index] * (index + 1));
+    call->in[1] = lksi_desc_make(LKSI_I32, 1, (int64_t)(2 + index));
+    for (int i = 0; i <= index; i++)
+        call->in[2 + i] = lksi_desc_make(LKSI_F32, 1, (int64_t)1);
     return true;
 }
 
@@ -49,10 +56,10 @@ static const struct lksi_op record = {
     .name = "record",
     .contract = "contract/record.h",
     .dims = "record_dims",
-    .min_in = 4,
-    .max_in = 4,
+    .min_in = 3,
+    .max_in = 8,
     .n_out = 1,
-    .alias = {4},
+    .alias = {1},
     .infer = infer,
     .items = items,
     .item = record_item_c,

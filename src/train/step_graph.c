@@ -21,10 +21,10 @@ static lks_status add_state(struct lks_graph *g, const char *name, enum lksi_dty
 
 static lks_status add_record(struct lks_graph *g, lksi_value step)
 {
-    lksi_value in[4] = {g->loss, LKSI_NONE, step, LKSI_NONE}, out;
-    lks_status st = lksi_graph_add_node(g, "hits", "batch_sum", NULL, 1, &g->hit, &in[1]);
+    lksi_value in[4] = {LKSI_NONE, step, g->loss, LKSI_NONE}, out;
+    lks_status st = lksi_graph_add_node(g, "hits", "batch_sum", NULL, 1, &g->hit, &in[3]);
     if (st == LKS_OK)
-        st = add_state(g, "ring", LKSI_F32, 2 * LKSI_RING, &in[3]);
+        st = add_state(g, "ring", LKSI_F32, 2 * LKSI_RING, &in[0]);
     if (st == LKS_OK)
         st = lksi_graph_add_node(g, "record", "record", NULL, 4, in, &out);
     return st;

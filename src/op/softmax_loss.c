@@ -1,0 +1,162 @@
+/*
+ * softmax_loss.c - cross entropy over positions, with smoothing, class weights, an ignored label.
+ */
+#include <string.h>
+
+#include "contract/softmax_loss.h"
+#include "op/attr.h"
+#include "op/shape.h"
+
+LKSI_ITEM(softmax_loss, in[0], in[1], out[0], out[1], out[2], out[3])
+LKSI_ITEM(softmax_loss_grad, in[0], in[1], in[2], out[0])
+
+static void set_dims(struct lksi_call *call, int64_t classes)
+{
+    const struct lksi_softmax_loss_attr *a = call->attr;
+    struct softmax_loss_dims d = {.f = (U32)classes,
+                                  .smooth = a->smoothing > 0,
+                                  .weighted = a->n_weight > 0,
+                                  .ignores = a->ignores != 0,
+                                  .ignored = a->ignored,
+                                  .keep = (F32)(1.0 - a->smoothing),
+                                  .part = (F32)(a->smoothing / (double)classes)};
+    double total = 0.0;
+    for (int64_t f = 0; f < classes; f++)
+        total += a->n_weight > 0 ? (double)a->weight[f] : 1.0;
+    d.total = (F32)total;
+    memcpy(d.w, a->weight, sizeof d.w);
+    _Static_assert(sizeof d <= LKSI_DIMS_MAX, "dims do not fit");
+    memcpy(call->dims.bytes, &d, sizeof d);
+    call->dims_size = sizeof d;
+}
+
+/* Checks both calls; *rows: the shape of labels, loss, weights and hits. */
+static lks_status infer_rows(struct lksi_call *call, const char *what, struct lksi_desc *rows)
+{
+    const struct lksi_softmax_loss_attr *a = call->attr;
+    int64_t classes;
+    lks_status st = lksi_want(call, 0, what, LKSI_F32, 2, LKSI_MAX_RANK);
+    if (st != LKS_OK)
+        return st;
+    *rows = call->in[0];
+    classes = rows->dim[--rows->rank];
+    rows->dim[rows->rank] = 0;
+    rows->dtype = LKSI_I32;
+    st = lksi_want_desc(call, 1, "the labels", *rows);
+    if (st != LKS_OK)
+        return st;
+    rows->dtype = LKSI_F32;
+    if (!(a->smoothing >= 0 && a->smoothing < 1))
+        return lksi_fail(LKS_E_ARGUMENT, "%s: smoothing is %g, expected 0 to below 1",
+                         call->op->name, a->smoothing);
+    if (a->n_weight != 0 && (a->n_weight != classes || classes > LKS_LOSS_CLASSES))
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "%s: %d class weights for %lld classes; expected one each, and at most %d "
+                         "classes",
+                         call->op->name, a->n_weight, (long long)classes, LKS_LOSS_CLASSES);
+    set_dims(call, classes);
+    return LKS_OK;
+}
+
+static lks_status infer(struct lksi_call *call)
+{
+    struct lksi_desc rows;
+    lks_status st = infer_rows(call, "the logits", &rows);
+    if (st != LKS_OK)
+        return st;
+    call->out[0] = call->out[2] = call->out[3] = rows;
+    call->out[1] = call->in[0];
+    return LKS_OK;
+}
+
+static lks_status infer_grad(struct lksi_call *call)
+{
+    struct lksi_desc rows;
+    lks_status st = infer_rows(call, "prob", &rows);
+    if (st == LKS_OK)
+        st = lksi_want_desc(call, 2, "dloss", rows);
+    if (st == LKS_OK)
+        call->out[0] = call->in[0];
+    return st;
+}
+
+static U64 items(const struct lksi_call *call)
+{
+    return (U64)lksi_desc_count(&call->in[1]);
+}
+
+static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
+                       const lksi_value *out, const lksi_value *dout, const bool *need,
+                       lksi_value *din)
+{
+    lksi_value three[3] = {out[1], in[1], dout[0]};
+    if (dout[0] == LKSI_NONE || !need[0])
+        return LKS_OK;
+    return b->apply(b, "softmax_loss_grad", call->attr, 3, three, &din[0]);
+}
+
+static double flops(const struct lksi_call *call)
+{
+    return (double)lksi_desc_count(&call->in[0]) * 24.0;
+}
+
+static bool test_case(int index, bool long_run, struct lksi_call *call, void *attr)
+{
+    static const int64_t cases[][3] = {{1, 1, 1},  {2, 3, 2},   {3, 1, 10},  {5, 4, 31}, {4, 2, 33},
+                                       {2, 5, 96}, {1, 2, 100}, {2, 1, 4097}, {32, 20, 64}};
+    struct lksi_softmax_loss_attr *a = attr;
+    int64_t classes;
+    if (index >= 4 * ((int)LKSI_COUNT(cases) - (long_run ? 0 : 1)))
+        return false;
+    classes = cases[index / 4][2];
+    a->smoothing = index % 2 == 1 ? 0.1 : 0.0;
+    a->ignores = index % 4 >= 2 && classes > 1;
+    a->n_weight = index % 4 >= 1 && classes <= LKS_LOSS_CLASSES ? (int)classes : 0;
+    for (int i = 0; i < a->n_weight; i++)
+        a->weight[i] = 0.5f + (float)(i % 7) * 0.25f;
+    call->n_in = 2;
+    call->in[0] = lksi_desc_make(LKSI_F32, 3, cases[index / 4][0], cases[index / 4][1], classes);
+    call->in[1] = lksi_desc_make(LKSI_I32, 2, cases[index / 4][0], cases[index / 4][1]);
+    return true;
+}
+
+static bool test_case_grad(int index, bool long_run, struct lksi_call *call, void *attr)
+{
+    if (!test_case(index, long_run, call, attr))
+        return false;
+    call->n_in = 3;
+    call->in[2] = call->in[1];
+    call->in[2].dtype = LKSI_F32;
+    return true;
+}
+
+static const struct lksi_op softmax_loss = {
+    .name = "softmax_loss",
+    .contract = "contract/softmax_loss.h",
+    .dims = "softmax_loss_dims",
+    .min_in = 2,
+    .max_in = 2,
+    .n_out = 4,
+    .attr_size = sizeof(struct lksi_softmax_loss_attr),
+    .infer = infer,
+    .items = items,
+    .item = softmax_loss_item_c,
+    .grad = grad,
+    .flops = flops,
+    .test_case = test_case,
+};
+
+static const struct lksi_op softmax_loss_grad = {
+    .name = "softmax_loss_grad",
+    .contract = "contract/softmax_loss.h",
+    .dims = "softmax_loss_dims",
+    .min_in = 3,
+    .max_in = 3,
+    .n_out = 1,
+    .attr_size = sizeof(struct lksi_softmax_loss_attr),
+    .infer = infer_grad,
+    .item = softmax_loss_grad_item_c,
+    .test_case = test_case_grad,
+};
+
+const struct lksi_op *const lksi_ops_softmax_loss[] = {&softmax_loss, &softmax_loss_grad, NULL};
