@@ -14,7 +14,10 @@
 static const struct {
     const char *layer, *op;
 } layers[] = {
-    {"flatten", "reshape"}, {"instance_norm", "group_norm"}, {"layer_norm", "group_norm"}};
+    {"flatten", "reshape"}, {"instance_norm", "group_norm"}, {"layer_norm", "group_norm"},
+    {"slice", "move"},      {"pad", "move"},                 {"transpose", "move"},
+    {"select", "move"},     {"stack", "concat"},             {"upsample", "resample"},
+    {"resize", "resample"}, {"depth_to_space", "move"},      {"space_to_depth", "move"}};
 
 /* Schedule `index` of an operator; the C loop of the device `ref` counts. NULL past the last. */
 static const char *schedule_at(const struct lksi_op *op, size_t index)

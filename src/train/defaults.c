@@ -68,3 +68,18 @@ struct lks_compare_params lks_compare_params_default(void)
 {
     return (struct lks_compare_params){.steps = 1};
 }
+
+struct lks_pad_params lks_pad_params_default(void)
+{
+    return (struct lks_pad_params){0};
+}
+
+struct lks_resize_params lks_resize_params_default(void)
+{
+    return (struct lks_resize_params){0};
+}
+
+struct lks_slice_params lks_slice_params_default(void)
+{
+    return (struct lks_slice_params){0};
+}
