@@ -158,6 +158,41 @@ static int make_two(const struct shape *s, struct lksi_desc *in, void *attr)
     return 2;
 }
 
+/* NHWC to NCHW. */
+static int make_move(const struct shape *s, struct lksi_desc *in, void *attr)
+{
+    *(struct lksi_move_attr *)attr = (struct lksi_move_attr){4, 0, {{0}, {3}, {1}, {2}}};
+    in[0] = image(s);
+    return 1;
+}
+
+static int make_concat(const struct shape *s, struct lksi_desc *in, void *attr)
+{
+    ((struct lksi_concat_attr *)attr)->axis = s->rank - 1;
+    return make_two(s, in, attr);
+}
+
+/* Twice the size, bilinear, half pixels. */
+static struct lksi_resample_axis twice(int64_t in)
+{
+    return (struct lksi_resample_axis){(int32_t)in, (int32_t)(2 * in), 2, -1, 4};
+}
+
+static int make_resample(const struct shape *s, struct lksi_desc *in, void *attr)
+{
+    *(struct lksi_resample_attr *)attr = (struct lksi_resample_attr){1, twice(s->h), twice(s->w)};
+    in[0] = image(s);
+    return 1;
+}
+
+static int make_resample_grad(const struct shape *s, struct lksi_desc *in, void *attr)
+{
+    make_resample(s, in, attr);
+    in[0].dim[1] *= 2;
+    in[0].dim[2] *= 2;
+    return 1;
+}
+
 static const struct maker {
     const char *op;
     bool image, out, kernel; /* --in has four dimensions; --out, --kernel are needed */
@@ -175,6 +210,10 @@ static const struct maker {
     {"relu_grad", false, false, false, make_two},
     {"add", false, false, false, make_two},
     {"bias_grad", false, false, false, make_one},
+    {"concat", false, false, false, make_concat},
+    {"move", true, false, false, make_move},
+    {"resample", true, false, false, make_resample},
+    {"resample_grad", true, false, false, make_resample_grad},
 };
 
 static const struct maker *maker_of(const char *op)
