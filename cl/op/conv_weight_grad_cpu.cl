@@ -12,7 +12,8 @@
  *
  * MERGE 1 is for few input channels: x stands in a frame of zeros (conv_frame.h), and the taps
  * (s, c) of a kernel row, adjacent in memory, form one broadcast axis.
- * DEPTH 1 is for as many groups as channels on either side: lanes of x meet lanes of dy (TB 1).
+ * DEPTH 1 is for as many groups as channels on either side: lanes of x meet lanes of dy, and the TB
+ * elements are taps s of a kernel row.
  * `widen` copies dy with zeros behind its channels, where a group has fewer than 16.
  */
 #include "contract/conv.h"
@@ -44,16 +45,16 @@ static inline struct LKS_FN(tile) LKS_FN(tile_at)(U32 t, const struct lks_conv_d
 {
     struct LKS_FN(tile) at;
     const U32 cg = CG(d), kg = KG(d);
-    const U32 n_b = MERGE ? d->s * cg : SWAP ? kg : cg, n_v = SWAP ? cg : kg;
+    const U32 n_b = MERGE || DEPTH ? d->s * cg : SWAP ? kg : cg, n_v = SWAP ? cg : kg;
     const U32 bs = (n_b + TB - 1u) / TB, vs = (n_v + 16u * NV - 1u) / (16u * NV);
     const U32 b = t % bs * TB, v = t / bs % vs * 16u * NV;
-    const U32 taps = MERGE ? d->r : d->r * d->s, tap = t / bs / vs % taps;
+    const U32 taps = MERGE || DEPTH ? d->r : d->r * d->s, tap = t / bs / vs % taps;
     at.b = min(b, n_b - TB);
     at.b_skip = b - at.b;
     at.v = n_v < 16u * NV ? 0u : min(v, n_v - 16u * NV);
     at.v_skip = v - at.v;
-    at.r = MERGE ? tap : tap / d->s;
-    at.s = MERGE ? 0u : tap % d->s;
+    at.r = MERGE || DEPTH ? tap : tap / d->s;
+    at.s = MERGE || DEPTH ? 0u : tap % d->s;
     at.group = t / bs / vs / taps;
     return at;
 }
@@ -119,6 +120,28 @@ struct LKS_FN(view) {
     U32 ow0, ow1; /* columns whose tap lies inside x */
 };
 
+#if DEPTH
+/* Column ow of a row, whose tap at.b lies at column iw of x (wrapping); `check`: some may not lie in
+ * it. */
+static inline void LKS_FN(column)(float16 *acc, __global const float *x, __global const float *dy,
+                                  U32 iw, int check, const struct lks_conv_dims *d)
+{
+    float16 v[NV];
+#pragma unroll
+    for (int j = 0; j < NV; j++)
+        v[j] = vload16(j, dy);
+#pragma unroll
+    for (int i = 0; i < TB; i++) {
+        if (check && iw + i * d->dil_w >= d->w)
+            continue;
+        __global const float *one = x + (U64)(iw + i * d->dil_w) * d->c;
+#pragma unroll
+        for (int j = 0; j < NV; j++)
+            acc[i * NV + j] = fma(vload16(j, one), v[j], acc[i * NV + j]);
+    }
+}
+#endif
+
 static inline void LKS_FN(leaf)(float16 *out, U32 leaf, const struct LKS_FN(view) *m,
                                 const struct LKS_FN(tile) *at, const struct lks_conv_dims *d)
 {
@@ -131,22 +154,28 @@ static inline void LKS_FN(leaf)(float16 *out, U32 leaf, const struct LKS_FN(view
     for (U32 n = n0; n < n1; n++) {
         for (U32 oh = r0; oh < r1; oh++) {
             const U32 ih = oh * d->stride_h + at->r * d->dil_h - (MERGE ? 0u : d->pad_h);
-            const U32 iw = m->ow0 * d->stride_w + at->s * d->dil_w - (MERGE ? 0u : d->pad_w);
             if (ih >= m->fh)
                 continue;
-            __global const float *x = m->x + (((U64)n * m->fh + ih) * m->fw + iw) * d->c;
+#if DEPTH
+            __global const float *x = m->x + ((U64)n * m->fh + ih) * m->fw * d->c;
+            __global const float *dy = m->dy + ((U64)n * d->oh + oh) * d->ow * m->kw;
+            for (U32 ow = 0u; ow < d->ow; ow++, dy += m->kw) {
+                const U32 iw = ow * d->stride_w + at->b * d->dil_w - d->pad_w;
+                if (ow >= m->ow0 && ow < m->ow1)
+                    LKS_FN(column)(acc, x, dy, iw, 0, d);
+                else
+                    LKS_FN(column)(acc, x, dy, iw, 1, d);
+            }
+#else
             __global const float *dy = m->dy + (((U64)n * d->oh + oh) * d->ow + m->ow0) * m->kw;
+            const U32 iw = m->ow0 * d->stride_w + at->s * d->dil_w - (MERGE ? 0u : d->pad_w);
+            __global const float *x = m->x + (((U64)n * m->fh + ih) * m->fw + iw) * d->c;
             for (U32 ow = m->ow0; ow < m->ow1; ow++) {
                 __global const float *vec = SWAP ? x : dy, *one = SWAP ? dy : x;
                 float16 v[NV];
 #pragma unroll
                 for (int j = 0; j < NV; j++)
                     v[j] = vload16(j, vec);
-#if DEPTH
-#pragma unroll
-                for (int j = 0; j < NV; j++)
-                    acc[j] = fma(vload16(j, one), v[j], acc[j]);
-#else
 #pragma unroll
                 for (int i = 0; i < TB; i++) {
                     const float16 b = (float16)(one[i]);
@@ -154,10 +183,10 @@ static inline void LKS_FN(leaf)(float16 *out, U32 leaf, const struct LKS_FN(view
                     for (int j = 0; j < NV; j++)
                         acc[i * NV + j] = fma(b, v[j], acc[i * NV + j]);
                 }
-#endif
                 x += d->stride_w * d->c;
                 dy += m->kw;
             }
+#endif
         }
     }
 #pragma unroll
@@ -184,10 +213,14 @@ LKS_KERNEL(leaves)(__global const float *restrict x, __global const float *restr
                              dy + at.group * KG(&d) + (SWAP ? at.b : at.v),
                              fh, fw, kw, 0u, d.ow};
     if (!MERGE) {
-        const U32 shift = at.s * d.dil_w - d.pad_w;
-        while (m.ow0 < m.ow1 && m.ow0 * d.stride_w + shift >= d.w)
+        /* the first and the last tap of the tile */
+        const U32 shift = (DEPTH ? at.b : at.s) * d.dil_w - d.pad_w;
+        const U32 last = shift + (DEPTH ? (TB - 1u) * d.dil_w : 0u);
+        while (m.ow0 < m.ow1 && (m.ow0 * d.stride_w + shift >= d.w ||
+                                 (DEPTH && m.ow0 * d.stride_w + last >= d.w)))
             m.ow0++;
-        while (m.ow1 > m.ow0 && (m.ow1 - 1u) * d.stride_w + shift >= d.w)
+        while (m.ow1 > m.ow0 && ((m.ow1 - 1u) * d.stride_w + shift >= d.w ||
+                                 (DEPTH && (m.ow1 - 1u) * d.stride_w + last >= d.w)))
             m.ow1--;
     }
     batch.count = 0u;

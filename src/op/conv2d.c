@@ -157,6 +157,10 @@ static const struct lksi_conv_case cases[] = {
     CASE(3, 7, 7, 10, 10, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 10, 0, 8, true),   /* depthwise */
     CASE(2, 6, 7, 37, 37, 3, 3, 1, 2, 1, 1, 1, 0, 1, 1, 37, 1, 8, true),   /* the same, wider */
     CASE(2, 5, 5, 65, 65, 3, 2, 1, 1, 1, 1, 0, 1, 2, 1, 65, 0, 8, true),   /* and wider */
+    CASE(2, 7, 19, 40, 40, 3, 3, 2, 2, 0, 1, 1, 0, 1, 1, 40, 1, 8, true),  /* stride 2 */
+    CASE(1, 6, 23, 144, 144, 5, 3, 1, 1, 2, 2, 1, 1, 1, 1, 144, 0, 8, true), /* many channels */
+    CASE(2, 1, 70, 24, 24, 1, 5, 1, 2, 0, 0, 4, 4, 1, 2, 24, 0, 8, true),  /* a sequence */
+    CASE(2, 9, 11, 17, 17, 2, 9, 3, 4, 0, 0, 5, 1, 1, 1, 17, 1, 8, true),  /* tiles of taps */
     CASE(2, 5, 6, 3, 9, 5, 3, 1, 1, 2, 2, 1, 1, 1, 1, 3, 0, 8, false),     /* 3 outputs each */
     CASE(2, 8, 6, 34, 36, 3, 3, 2, 1, 1, 1, 1, 1, 1, 1, 2, 1, 8, true),    /* wide groups */
     CASE(2, 3, 3, 4, 4, 2, 2, 1, 1, 5, 4, 6, 5, 1, 1, 1, 0, 8, true),      /* mostly padding */

@@ -82,7 +82,7 @@ static struct layout layout_of(const struct lks_conv_dims *d, const struct lksi_
     z.merge = d->c < LKSI_CONV_FEW && d->groups == 1 && d->dil_w == 1 && z.frame.fits;
     if (!z.merge)
         z.frame = (struct lksi_conv_frame){.h = d->h, .w = d->w};
-    U32 n_b = z.merge ? d->s * cg : cg, n_v = kg;
+    U32 n_b = z.merge || z.depth ? d->s * cg : cg, n_v = kg;
     double cost = best_tile(n_b, n_v, &z.tb, &z.nv);
     if (!z.merge && cg >= 16 && (best_tile(kg, cg, &tb, &nv) < cost || kg < 16)) {
         z.swap = true;
@@ -94,8 +94,8 @@ static struct layout layout_of(const struct lks_conv_dims *d, const struct lksi_
     z.widen = !z.swap && kg < 16;
     if (z.widen) /* the lanes of the last group end inside the row */
         z.kw = d->k - kg + 16;
-    z.tiles = lksi_div_up(n_b, z.tb) * lksi_div_up(n_v, 16 * z.nv) * d->r * (z.merge ? 1 : d->s) *
-              (z.depth ? 1 : d->groups);
+    z.tiles = lksi_div_up(n_b, z.tb) * lksi_div_up(n_v, 16 * z.nv) * d->r *
+              (z.merge || z.depth ? 1 : d->s) * (z.depth ? 1 : d->groups);
     cut_into_chunks(&z, d, dev);
     return z;
 }

@@ -60,6 +60,13 @@ static inline void lksi_launch_size(struct lksi_launch *l, U64 x, U64 y, U64 z)
     l->local[0] = l->local[1] = l->local[2] = 1;
 }
 
+/* Depthwise convolutions (conv_depth.c), on CPU devices and GPUs. */
+const char *lksi_conv_depth_declines(const struct lksi_call *call, const struct lksi_limits *dev);
+void lksi_conv_depth_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                            struct lksi_recipe *r);
+void lksi_conv_depth_grad_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                                 struct lksi_recipe *r);
+
 extern const struct lksi_schedule lksi_conv2d_schedules[];
 extern const struct lksi_schedule lksi_conv2d_data_grad_schedules[];
 extern const struct lksi_schedule lksi_conv2d_weight_grad_schedules[];
