@@ -179,18 +179,30 @@ static int turned(const struct move_dims *d)
     return -1;
 }
 
+/* Elements of y over all axes but b and the last. */
+static U64 outer_of(const struct move_dims *d, int b)
+{
+    U64 n = 1;
+    for (int k = 0; k + 1 < (int)d->rank; k++)
+        n *= k != b ? d->axis[k].out : 1;
+    return n;
+}
+
 static const char *tile_declines(const struct lksi_call *call, const struct lksi_limits *dev)
 {
-    if (turned(dims_of(call)) < 0)
+    const struct move_dims *d = dims_of(call);
+    int b = turned(d);
+    if (b < 0)
         return "not a transposition of two long axes";
+    if (outer_of(d, b) > 65535 || d->axis[b].out > 65535 * 32u)
+        return "more squares than the second and third dimension of a launch may count";
     if (dev->type == LKSI_DEV_GPU && (dev->max_group < 256 || dev->max_item[0] < 32 ||
                                       dev->max_item[1] < 8 || dev->local_memory < 32 * 33 * 4))
         return "the device has too small work-groups or too little local memory";
     return NULL;
 }
 
-static struct lksi_launch *launch(const struct lksi_call *call, struct lksi_recipe *r,
-                                  const char *kernel)
+static struct lksi_launch *launch(struct lksi_recipe *r, const char *kernel)
 {
     struct lksi_launch *l = &r->launch[0];
     r->n_launch = 1;
@@ -199,7 +211,6 @@ static struct lksi_launch *launch(const struct lksi_call *call, struct lksi_reci
     l->arg[l->n_arg++] = LKSI_IN(0);
     l->arg[l->n_arg++] = LKSI_OUT(0);
     l->arg[l->n_arg++] = LKSI_DIMS;
-    (void)call;
     return l;
 }
 
@@ -207,12 +218,10 @@ static void tile_recipe(const struct lksi_call *call, const struct lksi_limits *
                         struct lksi_recipe *r)
 {
     const struct move_dims *d = dims_of(call);
-    struct lksi_launch *l = launch(call, r, "tile");
-    U32 b = (U32)turned(d), yb = 1, outer = 1;
-    for (U32 k = 0; k < d->rank; k++) {
-        yb *= k > b ? d->axis[k].out : 1;
-        outer *= k != b && k + 1 < d->rank ? d->axis[k].out : 1;
-    }
+    struct lksi_launch *l = launch(r, "tile");
+    U32 b = (U32)turned(d), yb = 1;
+    for (U32 k = b + 1; k < d->rank; k++)
+        yb *= d->axis[k].out;
     size_t na = (d->axis[d->rank - 1].out + 31) / 32, nb = (d->axis[b].out + 31) / 32;
     bool gpu = dev->type == LKSI_DEV_GPU;
     snprintf(l->defines, sizeof l->defines, "RANK=%u TILE=32%s", d->rank, gpu ? " LOCAL=8" : "");
@@ -224,14 +233,14 @@ static void tile_recipe(const struct lksi_call *call, const struct lksi_limits *
     l->local[2] = 1;
     l->global[0] = na * l->local[0];
     l->global[1] = nb * l->local[1];
-    l->global[2] = outer;
+    l->global[2] = (size_t)outer_of(d, (int)b);
 }
 
 static void rows_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                         struct lksi_recipe *r)
 {
     const struct move_dims *d = dims_of(call);
-    struct lksi_launch *l = launch(call, r, dev->type == LKSI_DEV_GPU ? "flat" : "rows");
+    struct lksi_launch *l = launch(r, dev->type == LKSI_DEV_GPU ? "flat" : "rows");
     U32 n = d->axis[d->rank - 1].out, rows = d->axis[d->rank - 2].out, piece;
     if (dev->type == LKSI_DEV_GPU) {
         U64 all = (U64)lksi_desc_count(&call->out[0]);
