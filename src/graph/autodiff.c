@@ -175,9 +175,10 @@ static lks_status collect(struct pass *p, lksi_value y, size_t n_wanted, const l
             return lksi_fail_prefix(st, "gradient of `%s`: ", name_of(p->g, wanted[i]));
         if (grad[i] == LKSI_NONE)
             return lksi_fail(LKS_E_ARGUMENT,
-                             "`%s` does not reach `%s`, so it has no gradient; leave out its "
+                             "`%s` does not reach %s`%s`, so it has no gradient; leave out its "
                              "layer, lead it there, or freeze it",
-                             name_of(p->g, wanted[i]), name_of(p->g, y));
+                             name_of(p->g, wanted[i]), p->model ? "" : "the loss ",
+                             name_of(p->g, y));
     }
     return drop_unused(p, n_wanted, grad);
 }
