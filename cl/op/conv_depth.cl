@@ -5,11 +5,12 @@
  *
  *   rows    CPU devices: a work-item goes over rows of outputs, MR neighbours and NV vectors at once
  *   pixel   GPUs: a work-item is one vector of one output
+ *   leaves  GPUs, weight gradient: a work-item is one weight over one leaf; tree_gpu.cl follows
  *
  * Macros: VEC lanes; NV vectors and MR outputs (rows); NV * VEC is at most the channels, and the last
  * block of channels is moved back. On a GPU VEC divides the channels.
  */
-#include "contract/conv.h"
+#include "contract/conv2d_weight_grad.h"
 #include "op/vec.h"
 
 #ifndef NV
@@ -208,5 +209,17 @@ __kernel void LKS_KERNEL(pixel)(__global const F32 *restrict src, __global const
     }
     const U64 to = ((U64)line * DST_W(d) + col) * d.c + c;
     STORE(LKS_FN(finish)(acc, extra, &d, to, c), dst + to);
+}
+#endif
+
+#ifdef LEAVES
+/* Work-item (channel, tap, leaf). */
+__kernel void LKS_KERNEL(leaves)(__global const F32 *restrict x, __global const F32 *restrict dy,
+                                 __global F32 *restrict part, struct lks_conv_dims d)
+{
+    const U32 c = get_global_id(0), tap = get_global_id(1), leaf = get_global_id(2);
+    if (c < d.c)
+        part[((U64)leaf * d.c + c) * (d.r * d.s) + tap] =
+            lks_conv_weight_leaf(x, dy, &d, c, tap / d.s, tap % d.s, 0u, leaf);
 }
 #endif

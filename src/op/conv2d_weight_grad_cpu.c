@@ -150,6 +150,7 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
 
 const struct lksi_schedule lksi_conv2d_weight_grad_schedules[] = {
     {"cpu", lksi_conv_cpu_declines, recipe},
+    {"depth", lksi_conv_depth_weight_declines, lksi_conv_depth_weight_recipe},
     LKSI_GPU_LINES(conv2d_weight_grad),
     {NULL, NULL, NULL},
 };

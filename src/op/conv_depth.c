@@ -1,11 +1,12 @@
 /*
  * conv_depth.c - schedules `depth` of depthwise convolutions: conv2d and conv2d_data_grad, on CPU
- * devices and on GPUs. Kernels: cl/op/conv_depth.cl.
+ * devices and on GPUs; conv2d_weight_grad on GPUs. Kernels: cl/op/conv_depth.cl.
  */
 #include <stdio.h>
 
 #include "op/conv_cpu.h"
 #include "op/flat.h"
+#include "op/product_gpu.h"
 
 #define TAPS_MAX 128 /* of the kernel */
 
@@ -108,4 +109,39 @@ void lksi_conv_depth_grad_recipe(const struct lksi_call *call, const struct lksi
                                  struct lksi_recipe *r)
 {
     recipe(call, true, dev, r);
+}
+
+/* ---- conv2d_weight_grad: a work-item is one weight over one leaf ---- */
+
+const char *lksi_conv_depth_weight_declines(const struct lksi_call *call,
+                                            const struct lksi_limits *dev)
+{
+    const struct lks_conv_dims *d = lksi_conv_dims(call);
+    if (dev->type != LKSI_DEV_GPU)
+        return "made for GPUs";
+    if (d->groups != d->c || d->groups != d->k)
+        return "made for one channel a group";
+    if (d->leaf.leaves > 65535 || (U64)d->r * d->s > 65535)
+        return "too many leaves or taps";
+    return lksi_tree_declines(&d->leaf, (U64)d->k * d->r * d->s, dev);
+}
+
+void lksi_conv_depth_weight_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                                   struct lksi_recipe *r)
+{
+    const struct lks_conv_dims *d = lksi_conv_dims(call);
+    const struct lksi_arg leaves[] = {LKSI_IN(0), LKSI_IN(1), LKSI_WORK(0), LKSI_DIMS};
+    struct lksi_launch *l = &r->launch[r->n_launch++];
+    size_t lx = lksi_group(dev, 64);
+    while (lx / 2 >= d->c && lx > 1)
+        lx /= 2;
+    r->n_work = 1;
+    r->work_bytes[0] = (U64)d->leaf.leaves * d->k * d->r * d->s * 4;
+    l->source = "op/conv_depth.cl";
+    l->kernel = "leaves";
+    snprintf(l->defines, sizeof l->defines, "LEAVES VEC=1");
+    lksi_launch_args(l, leaves, LKSI_COUNT(leaves));
+    lksi_launch_size(l, lksi_div_up(d->c, lx) * lx, (U64)d->r * d->s, d->leaf.leaves);
+    l->local[0] = lx;
+    lksi_tree_launch(r, &d->leaf, d->k * d->r * d->s);
 }

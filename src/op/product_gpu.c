@@ -191,24 +191,30 @@ static U32 power_of_two(U32 n)
     return p;
 }
 
+const char *lksi_tree_declines(const struct lks_leaf *f, U64 elements,
+                               const struct lksi_limits *dev)
+{
+    U64 places = (U64)(f->leaves / f->cut) * power_of_two(f->cut);
+    if (places > TREE_EACH_MAX * TREE_Y_MAX / 2)
+        return "too many leaves";
+    if (elements * f->leaves * 4 > PART_BYTES || elements * f->leaves * 4 > dev->max_alloc)
+        return "the leaves' sums take too much memory";
+    return NULL;
+}
+
 const char *lksi_leaves_declines(const struct lks_conv_dims *d, const struct lksi_limits *dev,
                                  bool nv)
 {
     const char *reason = lksi_product_device(dev, nv);
     const struct lks_leaf *f = &d->leaf;
     U64 elements = (U64)d->k * d->r * d->s * (d->c / d->groups);
-    U64 places = (U64)(f->leaves / f->cut) * power_of_two(f->cut);
     if (reason == NULL)
         reason = sizes_decline(d);
     if (reason == NULL && d->groups > 1 && d->k / d->groups < 8)
         reason = "a group has too few channels for a tile";
-    if (reason == NULL &&
-        (places > TREE_EACH_MAX * TREE_Y_MAX / 2 || (U64)f->leaves * d->groups > 65535))
+    if (reason == NULL && (U64)f->leaves * d->groups > 65535)
         reason = "too many leaves";
-    if (reason == NULL &&
-        (elements * f->leaves * 4 > PART_BYTES || elements * f->leaves * 4 > dev->max_alloc))
-        reason = "the leaves' sums take too much memory";
-    return reason;
+    return reason != NULL ? reason : lksi_tree_declines(f, elements, dev);
 }
 
 void lksi_tree_launch(struct lksi_recipe *r, const struct lks_leaf *f, U32 elements)

@@ -25,6 +25,9 @@ const char *lksi_leaves_declines(const struct lks_conv_dims *d, const struct lks
 void lksi_leaves_recipe(const struct lks_conv_dims *d, const struct lksi_limits *dev, bool nv,
                         struct lksi_recipe *r);
 
+/* NULL, or why that tree does not serve. */
+const char *lksi_tree_declines(const struct lks_leaf *f, U64 elements,
+                               const struct lksi_limits *dev);
 /* Adds the launch of the tree over f->leaves sums of `elements` each, f->cut a sample, from
  * workspace 0 into output 0. */
 void lksi_tree_launch(struct lksi_recipe *r, const struct lks_leaf *f, U32 elements);
