@@ -183,6 +183,7 @@ const struct lksi_real_entry lksi_real_basic[] = {
 /* One table a file real_FAMILY.c. */
 static const struct lksi_real_entry *const tables[] = {
     lksi_real_basic,
+    lksi_real_binary,
     lksi_real_graph,
     lksi_real_losses,
     lksi_real_norms,

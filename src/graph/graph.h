@@ -42,7 +42,8 @@ struct lksi_param {
     lks_init init;
     int64_t fan_in, fan_out;
     bool is_bias;  /* starts at +0 */
-    bool is_scale; /* starts at 1 */
+    bool is_scale; /* starts at `scale` */
+    float scale;
 };
 
 /* A tensor that is kept with the parameters but not trained: a running statistic. */

@@ -29,7 +29,8 @@ void lksi_layer_begin(struct lksi_layer_head *l, lks_graph *g, const char *prefi
 enum lksi_param_start {
     LKSI_START_INIT, /* as the graph's `init` says */
     LKSI_START_BIAS, /* +0 */
-    LKSI_START_SCALE /* 1 */
+    LKSI_START_SCALE, /* 1 */
+    LKSI_START_QUARTER /* 0.25 */
 };
 
 /* Adds the parameter NAME.SUFFIX, or finds SHARE.SUFFIX, which must have this shape. */

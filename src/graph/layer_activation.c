@@ -1,5 +1,5 @@
 /*
- * layer_activation.c - functions of single elements; and arithmetic with a number.
+ * layer_activation.c - functions of single elements.
  */
 #include <float.h>
 #include <math.h>
@@ -110,21 +110,4 @@ lks_status lks_graph_hard_sigmoid(lks_graph *g, lks_value x, double alpha, doubl
         return lksi_fail(LKS_E_ARGUMENT, "hard_sigmoid: alpha is %g, beta is %g; finite numbers "
                                          "wanted", alpha, beta);
     return apply(g, "hard_sigmoid", x, alpha, beta, y);
-}
-
-lks_status lks_graph_add_number(lks_graph *g, lks_value x, double number, lks_value *y)
-{
-    return apply_number(g, "add_const", x, "the number", number, y);
-}
-
-lks_status lks_graph_mul_number(lks_graph *g, lks_value x, double number, lks_value *y)
-{
-    return apply_number(g, "mul_const", x, "the number", number, y);
-}
-
-lks_status lks_graph_div_number(lks_graph *g, lks_value x, double number, lks_value *y)
-{
-    if (number == 0.0)
-        return lksi_fail(LKS_E_ARGUMENT, "div_const: the number is 0");
-    return apply_number(g, "div_const", x, "the number", number, y);
 }

@@ -37,6 +37,7 @@ struct lksi_kind {
 };
 
 /* The tables, each ended by an entry without a word. */
+extern const struct lksi_kind lksi_kinds_arithmetic[];
 extern const struct lksi_kind lksi_kinds_activation[], lksi_kinds_conv[], lksi_kinds_norm[],
     lksi_kinds_pool[], lksi_kinds_shape[];
 

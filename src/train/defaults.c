@@ -49,6 +49,11 @@ struct lks_norm_params lks_norm_params_default(void)
     return (struct lks_norm_params){.eps = 1e-5};
 }
 
+struct lks_channel_params lks_channel_params_default(void)
+{
+    return (struct lks_channel_params){0};
+}
+
 struct lks_pool_params lks_pool_params_default(void)
 {
     return (struct lks_pool_params){0};
