@@ -1,5 +1,5 @@
 /*
- * real_reduce.c - sums over axes in double precision; see real.h.
+ * real_reduce.c - sums over axes, softmax and matrix products in double precision; see real.h.
  */
 #include <math.h>
 #include <string.h>
@@ -57,7 +57,102 @@ static void expand(const struct lksi_real_io *io)
     }
 }
 
+static void matmul(const struct lksi_real_io *io)
+{
+    const struct lksi_matmul_attr *t = io->call->attr;
+    const struct lksi_desc *a = &io->call->in[0], *y = &io->call->out[0];
+    uint64_t m = (uint64_t)y->dim[y->rank - 2], n = (uint64_t)y->dim[y->rank - 1];
+    uint64_t k = (uint64_t)a->dim[a->rank - 1 - t->transpose_a];
+    for (uint64_t e = 0; e < (uint64_t)lksi_desc_count(y); e++) {
+        uint64_t s = e / (m * n), row = e / n % m, column = e % n;
+        double sum = 0.0, mag = 0.0;
+        for (uint64_t i = 0; i < k; i++) {
+            double p = io->in[0][s * m * k + (t->transpose_a ? i * m + row : row * k + i)] *
+                       io->in[1][s * k * n + (t->transpose_b ? column * k + i : i * n + column)];
+            sum += p;
+            mag += fabs(p);
+        }
+        lksi_real_put(io, 0, e, sum, lksi_real_gamma((double)k + 1.0, mag));
+    }
+}
+
+/* ---- softmax ---- */
+
+static uint64_t length(const struct lksi_call *call, uint64_t row, uint64_t f)
+{
+    const struct lksi_softmax_attr *a = call->attr;
+    const struct lksi_desc *x = &call->in[0];
+    uint64_t i = x->rank > 1 ? row % (uint64_t)x->dim[x->rank - 2] : 0;
+    return a->causal && i + 1 < f ? i + 1 : f;
+}
+
+/* The bounds are those of softmax_row in real.c. */
+static void forward(const struct lksi_real_io *io)
+{
+    const struct lksi_desc *d = &io->call->in[0];
+    uint64_t f = (uint64_t)d->dim[d->rank - 1], rows = (uint64_t)lksi_desc_count(d) / f;
+    bool logs = strcmp(io->call->op->name, "log_softmax") == 0;
+    for (uint64_t r = 0; r < rows; r++) {
+        const double *x = io->in[0] + r * f;
+        uint64_t n = length(io->call, r, f);
+        double top = x[0], sum = 0.0, off = lksi_real_row_depth((double)n);
+        for (uint64_t i = 1; i < n; i++)
+            top = fmax(top, x[i]);
+        for (uint64_t i = 0; i < n; i++)
+            sum += exp(x[i] - top);
+        for (uint64_t i = 0; i < n; i++)
+            off += exp(x[i] - top) / sum * (top - x[i] + 3.0);
+        for (uint64_t i = 0; i < f; i++) {
+            double p = exp(x[i] - top) / sum, y = x[i] - top - log(sum);
+            if (i >= n)
+                lksi_real_put(io, 0, r * f + i, 0.0, 0.0);
+            else if (logs)
+                lksi_real_put(io, 0, r * f + i, y,
+                              lksi_real_gamma(off, 1.0) + lksi_real_gamma(2.0, log(sum)) +
+                                  lksi_real_gamma(1.0, top - x[i]) + lksi_real_gamma(1.0, fabs(y)));
+            else
+                lksi_real_put(io, 0, r * f + i, p,
+                              lksi_real_gamma(top - x[i] + 3.0 + off + 1.0, p) + 0x1p-148);
+        }
+    }
+}
+
+static void backward(const struct lksi_real_io *io)
+{
+    const struct lksi_desc *d = &io->call->in[0];
+    uint64_t f = (uint64_t)d->dim[d->rank - 1], rows = (uint64_t)lksi_desc_count(d) / f;
+    bool logs = strcmp(io->call->op->name, "log_softmax_grad") == 0;
+    for (uint64_t r = 0; r < rows; r++) {
+        const double *y = io->in[0] + r * f, *dy = io->in[1] + r * f;
+        uint64_t n = length(io->call, r, f);
+        double s = 0.0, mag = 0.0, off;
+        for (uint64_t i = 0; i < n; i++) {
+            s += logs ? dy[i] : dy[i] * y[i];
+            mag += fabs(logs ? dy[i] : dy[i] * y[i]);
+        }
+        off = lksi_real_gamma(lksi_real_row_depth((double)n) + 1.0, mag);
+        for (uint64_t i = 0; i < f; i++) {
+            double k = logs ? -exp(y[i]) : y[i], v = logs ? dy[i] + k * s : y[i] * (dy[i] - s);
+            double size = logs ? fabs(dy[i]) + fabs(k * s) : fabs(k) * (fabs(dy[i]) + fabs(s));
+            if (i < n)
+                lksi_real_put(io, 0, r * f + i, v, lksi_real_gamma(4.0, size) + fabs(k) * off);
+            else
+                lksi_real_put(io, 0, r * f + i, 0.0, 0.0);
+        }
+    }
+}
+
 const struct lksi_real_entry lksi_real_reduce[] = {
-    {"expand", expand}, {"expand_mean", expand}, {"mean", total}, {"mean_samples", total},
-    {"sum", total},     {"sum_samples", total},  {NULL, NULL},
+    {"expand", expand},
+    {"expand_mean", expand},
+    {"log_softmax", forward},
+    {"log_softmax_grad", backward},
+    {"matmul", matmul},
+    {"mean", total},
+    {"mean_samples", total},
+    {"softmax", forward},
+    {"softmax_grad", backward},
+    {"sum", total},
+    {"sum_samples", total},
+    {NULL, NULL},
 };

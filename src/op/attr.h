@@ -78,6 +78,16 @@ struct lksi_reduce_attr {
     int keep;
 };
 
+/* matmul: matrices that are stored with their last two axes turned; 0 or 1 each. */
+struct lksi_matmul_attr {
+    int transpose_a, transpose_b;
+};
+
+/* softmax, log_softmax and their gradients; causal: row i of the last matrix sees columns <= i. */
+struct lksi_softmax_attr {
+    int causal;
+};
+
 /* fill: the F32 tensor to make. */
 struct lksi_fill_attr {
     float value;
