@@ -13,11 +13,12 @@
  *   3. With a mask: mask[n,i] <= 0 ? +0 : acc. (The mask is the output of the relu before.)
  *
  * dense_weight_grad:  dw[o,i] = sum_n x[n,i] * dy[n,o]
- *   1. The batch is cut by leaf.h with one position a sample. A leaf: acc = +0;
- *      acc = fma(x[n,i], dy[n,o], acc) for n upward.
+ *   1. The batch is cut by leaf.h with `rows` positions a sample, its dimensions between the first
+ *      and the last. A leaf: acc = +0; acc = fma(x[n,i], dy[n,o], acc) for the positions n upward.
  *   2. The leaves meet in the tree.
  *   3. + 0.0f.
  *
+ * x may have dimensions between the first and the last; n runs over all of them.
  * Special values follow IEEE-754; a zero result is +0. Error bound: a chain of k products is within
  * k * 2^-24 / (1 - k * 2^-24) of the sum of magnitudes; the tree adds one to k a level.
  */
@@ -28,10 +29,11 @@
 #include "contract/num.h"
 
 struct dense_dims {
-    U32 n, i, o; /* samples, inputs and outputs of the layer */
+    U32 n, i, o; /* samples (of dense_weight_grad; else positions), inputs, outputs */
     U32 relu;    /* dense: apply step 4 */
     U32 extra;   /* dense: a bias is given; dense_data_grad: a mask is given */
     U32 leaf;    /* dense_weight_grad: samples a block */
+    U32 rows;    /* dense_weight_grad: positions a sample */
 };
 
 LKS_INLINE void dense_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CONST F32 *w,
@@ -65,16 +67,18 @@ LKS_INLINE void dense_data_grad_item(LKS_GLOBAL LKS_CONST F32 *dy, LKS_GLOBAL LK
 LKS_INLINE void dense_weight_grad_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CONST F32 *dy,
                                        LKS_GLOBAL F32 *dw, LKS_CONST struct dense_dims *d, U64 item)
 {
-    struct lks_leaf f = lks_leaf_make(d->n, 1u, 1u, d->leaf);
+    struct lks_leaf f = lks_leaf_make(d->n, d->rows, 1u, d->leaf);
     struct lks_leaf_tree tree;
     U64 o = item / d->i, i = item % d->i;
-    U32 j, n, n0, n1, r0, r1;
+    U32 j, n0, n1, r0, r1;
+    U64 n, end;
     lks_leaf_tree_init(&tree);
     for (j = 0u; j < f.leaves; j += 1u) {
         F32 acc = 0.0f;
         lks_leaf_range(&f, j, &n0, &n1, &r0, &r1);
-        for (n = n0; n < n1; n += 1u)
-            acc = lks_fma(x[(U64)n * d->i + i], dy[(U64)n * d->o + o], acc);
+        end = (U64)(n1 - 1u) * d->rows + r1;
+        for (n = (U64)n0 * d->rows + r0; n < end; n += 1u)
+            acc = lks_fma(x[n * d->i + i], dy[n * d->o + o], acc);
         lks_leaf_tree_push(&tree, &f, acc);
     }
     dw[item] = lks_leaf_tree_root(&tree) + 0.0f;

@@ -89,6 +89,7 @@ struct lks_dense_params {
     const char *share; /* NULL, or an earlier layer whose parameters this one takes */
     int32_t out;      /* required */
     bool no_bias;
+    bool last_axis;   /* over the last axis alone: [.., I] becomes [.., out], the rest stays */
 };
 #ifndef __cplusplus
 #define lks_dense_params(...) (&(struct lks_dense_params){__VA_ARGS__})

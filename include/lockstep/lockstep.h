@@ -124,6 +124,7 @@
 #include <lockstep/model.h>
 #include <lockstep/optimizer.h>
 #include <lockstep/pooling.h>
+#include <lockstep/reduce.h>
 #include <lockstep/shape.h>
 #include <lockstep/status.h>
 #include <lockstep/trainer.h>

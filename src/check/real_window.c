@@ -159,15 +159,21 @@ static void dense_products(const struct lksi_real_io *io, int64_t n, int64_t i, 
                 fn(io, (uint64_t)(a * i + c), (uint64_t)(b * i + c), (uint64_t)(a * o + b));
 }
 
+/* The last dimension. */
+static int64_t wide(const struct lksi_desc *d)
+{
+    return d->dim[d->rank - 1];
+}
+
 static void dense(const struct lksi_real_io *io)
 {
     const struct lksi_call *call = io->call;
     const struct lksi_dense_attr *a = call->attr;
-    const int64_t *x = call->in[0].dim, *y = call->out[0].dim;
-    dense_products(io, x[0], x[1], y[1], tap_forward);
+    int64_t i = wide(&call->in[0]), o = wide(&call->out[0]);
+    dense_products(io, lksi_desc_count(&call->in[0]) / i, i, o, tap_forward);
     if (call->n_in > 2)
-        add_bias(io, y[1]);
-    bounds(io, (double)x[1] + 1.0);
+        add_bias(io, o);
+    bounds(io, (double)i + 1.0);
     if (a->relu)
         apply_relu(io, NULL);
 }
@@ -175,9 +181,9 @@ static void dense(const struct lksi_real_io *io)
 static void dense_data_grad(const struct lksi_real_io *io)
 {
     const struct lksi_call *call = io->call;
-    const int64_t *x = call->out[0].dim, *y = call->in[0].dim;
-    dense_products(io, x[0], x[1], y[1], tap_data);
-    bounds(io, (double)y[1]);
+    int64_t i = wide(&call->out[0]), o = wide(&call->in[0]);
+    dense_products(io, lksi_desc_count(&call->in[0]) / o, i, o, tap_data);
+    bounds(io, (double)o);
     if (call->n_in > 2)
         apply_relu(io, io->in[2]);
 }
@@ -185,9 +191,10 @@ static void dense_data_grad(const struct lksi_real_io *io)
 static void dense_weight_grad(const struct lksi_real_io *io)
 {
     const struct lksi_call *call = io->call;
-    const int64_t *x = call->in[0].dim, *y = call->in[1].dim;
-    dense_products(io, x[0], x[1], y[1], tap_weight);
-    bounds(io, lksi_real_leaf_depth((uint32_t)x[0], 1, 1, call->leaf));
+    int64_t i = wide(&call->in[0]), o = wide(&call->in[1]), n = call->in[0].dim[0];
+    int64_t positions = lksi_desc_count(&call->in[0]) / i;
+    dense_products(io, positions, i, o, tap_weight);
+    bounds(io, lksi_real_leaf_depth((uint32_t)n, (uint32_t)(positions / n), 1, call->leaf));
 }
 
 static void bias_grad(const struct lksi_real_io *io)

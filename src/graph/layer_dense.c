@@ -17,12 +17,12 @@ lks_status lks_graph_dense(lks_graph *g, lks_value x, const struct lks_dense_par
         return st;
     if (p == NULL || p->out < 1)
         return lksi_fail(LKS_E_ARGUMENT, "dense: `out` must be 1 or more");
-    if (g->value[x].desc.rank > 2)
+    if (g->value[x].desc.rank > 2 && !p->last_axis)
         st = lks_graph_flatten(g, x, &in[0]);
     if (st != LKS_OK)
         return st;
     memset(&attr, 0, sizeof attr);
-    int64_t features = g->value[in[0]].desc.dim[1];
+    int64_t features = g->value[in[0]].desc.dim[g->value[in[0]].desc.rank - 1];
     struct lksi_desc w = lksi_desc_make(LKSI_F32, 2, (int64_t)p->out, features);
     struct lksi_desc b = lksi_desc_make(LKSI_F32, 1, (int64_t)p->out);
     lksi_layer_begin(&l, g, "dense", p->name, p->share);

@@ -63,7 +63,7 @@ fail:
     return st;
 }
 
-static lks_status build_dense(const struct lksi_layer_in *l, lks_value *y)
+static lks_status build_features(const struct lksi_layer_in *l, bool last_axis, lks_value *y)
 {
     int64_t out;
     bool bias = true;
@@ -72,11 +72,22 @@ static lks_status build_dense(const struct lksi_layer_in *l, lks_value *y)
     LKSI_TRY(lksi_map_bool(l->map, "bias", "bias: false", &bias));
     LKSI_TRY(lks_graph_dense(
         l->graph, l->x[0],
-        lks_dense_params(.name = l->name, .share = l->share, .out = (int32_t)out, .no_bias = !bias),
+        lks_dense_params(.name = l->name, .share = l->share, .out = (int32_t)out, .no_bias = !bias,
+                         .last_axis = last_axis),
         y));
     lksi_str_add(l->canon, " name=%s out=%d bias=%d", l->name, (int)out, bias);
 fail:
     return st;
+}
+
+static lks_status build_dense(const struct lksi_layer_in *l, lks_value *y)
+{
+    return build_features(l, false, y);
+}
+
+static lks_status build_linear(const struct lksi_layer_in *l, lks_value *y)
+{
+    return build_features(l, true, y);
 }
 
 const struct lksi_kind lksi_kinds_conv[] = {
@@ -112,5 +123,13 @@ const struct lksi_kind lksi_kinds_conv[] = {
      .max_in = 1,
      .keys = {"out", "bias"},
      .build = build_dense},
+    {.word = "linear",
+     .prefix = "linear",
+     .example = "linear: {out: 10}",
+     .shares = true,
+     .min_in = 1,
+     .max_in = 1,
+     .keys = {"out", "bias"},
+     .build = build_linear},
     {0},
 };

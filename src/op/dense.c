@@ -15,24 +15,52 @@ LKSI_ITEM(dense_weight_grad, in[0], in[1], out[0])
 
 /* ---- shapes ---- */
 
+static int64_t last(const struct lksi_desc *d)
+{
+    return d->dim[d->rank - 1];
+}
+
+/* `d` with another last dimension. */
+static struct lksi_desc with_last(struct lksi_desc d, int64_t size)
+{
+    d.dim[d.rank - 1] = size;
+    return d;
+}
+
+/* Input 0 is [N, .., features], fewer than 2^31 positions. */
+static lks_status want_rows(const struct lksi_call *call, const char *what)
+{
+    char text[96];
+    lks_status st = lksi_want(call, 0, what, LKSI_F32, 2, LKSI_MAX_RANK);
+    if (st == LKS_OK && lksi_desc_count(&call->in[0]) / last(&call->in[0]) > INT32_MAX)
+        return lksi_fail(LKS_E_ARGUMENT, "%s: %s is %s, less than 2^31 positions wanted",
+                         call->op->name, what, lksi_desc_text(&call->in[0], text));
+    return st;
+}
+
+static U32 positions(const struct lksi_desc *d)
+{
+    return (U32)(lksi_desc_count(d) / last(d));
+}
+
 static lks_status infer(struct lksi_call *call)
 {
     const struct lksi_dense_attr *a = call->attr;
     const struct lksi_desc *x = &call->in[0], *w = &call->in[1];
-    lks_status st = lksi_want(call, 0, "x", LKSI_F32, 2, 2);
+    lks_status st = want_rows(call, "x");
     if (st == LKS_OK)
         st = lksi_want(call, 1, "the weight", LKSI_F32, 2, 2);
     if (st == LKS_OK)
         st = lksi_want_desc(call, 1, "the weight",
-                            lksi_desc_make(LKSI_F32, 2, w->dim[0], x->dim[1]));
+                            lksi_desc_make(LKSI_F32, 2, w->dim[0], last(x)));
     if (st == LKS_OK && call->n_in > 2)
         st = lksi_want_desc(call, 2, "the bias", lksi_desc_make(LKSI_F32, 1, w->dim[0]));
     if (st != LKS_OK)
         return st;
-    call->out[0] = lksi_desc_make(LKSI_F32, 2, x->dim[0], w->dim[0]);
+    call->out[0] = with_last(*x, w->dim[0]);
     LKSI_SET_DIMS(call, dense_dims,
-                  {.n = (U32)x->dim[0],
-                   .i = (U32)x->dim[1],
+                  {.n = positions(x),
+                   .i = (U32)last(x),
                    .o = (U32)w->dim[0],
                    .relu = a->relu != 0,
                    .extra = call->n_in > 2});
@@ -43,15 +71,15 @@ static lks_status infer_data(struct lksi_call *call)
 {
     const struct lksi_desc *dy = &call->in[0], *w = &call->in[1];
     struct lksi_desc dx;
-    lks_status st = lksi_want(call, 0, "dy", LKSI_F32, 2, 2);
+    lks_status st = want_rows(call, "dy");
     if (st == LKS_OK)
         st = lksi_want(call, 1, "the weight", LKSI_F32, 2, 2);
     if (st == LKS_OK)
         st = lksi_want_desc(call, 1, "the weight",
-                            lksi_desc_make(LKSI_F32, 2, dy->dim[1], w->dim[1]));
+                            lksi_desc_make(LKSI_F32, 2, last(dy), w->dim[1]));
     if (st != LKS_OK)
         return st;
-    dx = lksi_desc_make(LKSI_F32, 2, dy->dim[0], w->dim[1]);
+    dx = with_last(*dy, w->dim[1]);
     if (call->n_in > 2)
         st = lksi_want_desc(call, 2, "the mask", dx);
     if (st != LKS_OK)
@@ -59,7 +87,7 @@ static lks_status infer_data(struct lksi_call *call)
     call->out[0] = dx;
     LKSI_SET_DIMS(
         call, dense_dims,
-        {.n = (U32)dx.dim[0], .i = (U32)dx.dim[1], .o = (U32)w->dim[0], .extra = call->n_in > 2});
+        {.n = positions(&dx), .i = (U32)last(&dx), .o = (U32)w->dim[0], .extra = call->n_in > 2});
     return LKS_OK;
 }
 
@@ -68,17 +96,21 @@ static lks_status infer_weight(struct lksi_call *call)
     const struct lksi_desc *x = &call->in[0], *dy = &call->in[1];
     lks_status st = lksi_want_leaf(call);
     if (st == LKS_OK)
-        st = lksi_want(call, 0, "x", LKSI_F32, 2, 2);
+        st = want_rows(call, "x");
     if (st == LKS_OK)
-        st = lksi_want(call, 1, "dy", LKSI_F32, 2, 2);
+        st = lksi_want(call, 1, "dy", LKSI_F32, x->rank, x->rank);
     if (st == LKS_OK)
-        st = lksi_want_desc(call, 1, "dy", lksi_desc_make(LKSI_F32, 2, x->dim[0], dy->dim[1]));
+        st = lksi_want_desc(call, 1, "dy", with_last(*x, last(dy)));
     if (st != LKS_OK)
         return st;
-    call->out[0] = lksi_desc_make(LKSI_F32, 2, dy->dim[1], x->dim[1]);
+    call->out[0] = lksi_desc_make(LKSI_F32, 2, last(dy), last(x));
     LKSI_SET_DIMS(
         call, dense_dims,
-        {.n = (U32)x->dim[0], .i = (U32)x->dim[1], .o = (U32)dy->dim[1], .leaf = call->leaf});
+        {.n = (U32)x->dim[0],
+         .i = (U32)last(x),
+         .o = (U32)last(dy),
+         .leaf = call->leaf,
+         .rows = (U32)(positions(x) / (U32)x->dim[0])});
     return LKS_OK;
 }
 
@@ -89,7 +121,7 @@ static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, con
                        lksi_value *din)
 {
     const struct lksi_dense_attr *a = call->attr;
-    lksi_value dy = dout[0];
+    lksi_value dy = dout[0], flat;
     lks_status st = LKS_OK;
     if (a->relu) {
         lksi_value pair[2] = {out[0], dout[0]};
@@ -102,6 +134,12 @@ static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, con
     if (st == LKS_OK && need[1]) {
         lksi_value pair[2] = {in[0], dy};
         st = b->apply(b, "dense_weight_grad", NULL, 2, pair, &din[1]);
+    }
+    if (st == LKS_OK && call->n_in > 2 && need[2] && call->out[0].rank > 2) {
+        const struct lksi_desc *y = &call->out[0];
+        struct lksi_reshape_attr as = {4, {-1, positions(y) / y->dim[0], 1, last(y)}};
+        st = b->apply(b, "reshape", &as, 1, &dy, &flat);
+        dy = flat;
     }
     if (st == LKS_OK && call->n_in > 2 && need[2])
         st = b->apply(b, "bias_grad", NULL, 1, &dy, &din[2]);
@@ -182,7 +220,7 @@ static bool absorb_data(void *attr, lksi_value *in, int *n_in, const struct lksi
 static double flops(const struct lksi_call *call)
 {
     const struct dense_dims *d = lksi_dense_dims(call);
-    return 2.0 * d->n * d->i * d->o;
+    return 2.0 * d->n * (d->rows > 0 ? d->rows : 1) * d->i * d->o;
 }
 
 /* ---- harness cases ---- */
@@ -204,15 +242,45 @@ static bool shape_case(int index, bool long_run, int64_t *n, int64_t *i, int64_t
     return true;
 }
 
+/* Of a positive number of positions a sample, [n, rows, features]; else [n, features]. */
+static struct lksi_desc matrix(int64_t n, int64_t rows, int64_t features)
+{
+    return rows > 0 ? lksi_desc_make(LKSI_F32, 3, n, rows, features)
+                    : lksi_desc_make(LKSI_F32, 2, n, features);
+}
+
+/* Behind the cases above, positions a sample around the leaves: joined, one, cut. */
+static bool rows_case(int index, int64_t *n, int64_t *rows, int64_t *i, int64_t *o)
+{
+    static const int64_t more[][4] = {{3, 5, 17, 9},     {9, 64, 33, 16},   {2, 1024, 16, 3},
+                                      {2, 1025, 20, 5},  {3, 2500, 31, 10}, {17, 7, 65, 40},
+                                      {5, 300, 64, 48},  {1, 12, 5, 7}};
+    if (index >= (int)LKSI_COUNT(more))
+        return false;
+    *n = more[index][0];
+    *rows = more[index][1];
+    *i = more[index][2];
+    *o = more[index][3];
+    return true;
+}
+
+static bool any_case(int index, bool long_run, int64_t *n, int64_t *rows, int64_t *i, int64_t *o)
+{
+    int plain = (int)LKSI_COUNT(shapes) - (long_run ? 0 : 2);
+    *rows = 0;
+    return index < plain ? shape_case(index, long_run, n, i, o)
+                         : rows_case(index - plain, n, rows, i, o);
+}
+
 static bool test_case(int index, bool long_run, struct lksi_call *call, void *attr)
 {
     struct lksi_dense_attr *a = attr;
-    int64_t n, i, o;
-    if (!shape_case(index, long_run, &n, &i, &o))
+    int64_t n, rows, i, o;
+    if (!any_case(index, long_run, &n, &rows, &i, &o))
         return false;
     a->relu = index % 2;
     call->n_in = index % 3 == 0 ? 2 : 3;
-    call->in[0] = lksi_desc_make(LKSI_F32, 2, n, i);
+    call->in[0] = matrix(n, rows, i);
     call->in[1] = lksi_desc_make(LKSI_F32, 2, o, i);
     call->in[2] = lksi_desc_make(LKSI_F32, 1, o);
     return true;
@@ -220,28 +288,28 @@ static bool test_case(int index, bool long_run, struct lksi_call *call, void *at
 
 static bool test_case_data(int index, bool long_run, struct lksi_call *call, void *attr)
 {
-    int64_t n, i, o;
+    int64_t n, rows, i, o;
     (void)attr;
-    if (!shape_case(index, long_run, &n, &i, &o))
+    if (!any_case(index, long_run, &n, &rows, &i, &o))
         return false;
     call->n_in = index % 3 == 0 ? 2 : 3;
-    call->in[0] = lksi_desc_make(LKSI_F32, 2, n, o);
+    call->in[0] = matrix(n, rows, o);
     call->in[1] = lksi_desc_make(LKSI_F32, 2, o, i);
-    call->in[2] = lksi_desc_make(LKSI_F32, 2, n, i);
+    call->in[2] = matrix(n, rows, i);
     return true;
 }
 
 static bool test_case_weight(int index, bool long_run, struct lksi_call *call, void *attr)
 {
     static const uint32_t leaf[] = {8, 1, 2, 8, 64};
-    int64_t n, i, o;
+    int64_t n, rows, i, o;
     (void)attr;
-    if (!shape_case(index, long_run, &n, &i, &o))
+    if (!any_case(index, long_run, &n, &rows, &i, &o))
         return false;
     call->leaf = leaf[index % (int)LKSI_COUNT(leaf)];
     call->n_in = 2;
-    call->in[0] = lksi_desc_make(LKSI_F32, 2, n, i);
-    call->in[1] = lksi_desc_make(LKSI_F32, 2, n, o);
+    call->in[0] = matrix(n, rows, i);
+    call->in[1] = matrix(n, rows, o);
     return true;
 }
 

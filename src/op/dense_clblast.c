@@ -59,7 +59,7 @@ const char *lksi_dense_weight_grad_clblast_declines(const struct lksi_call *call
                                                     const struct lksi_limits *dev)
 {
     const struct dense_dims *d = lksi_dense_dims(call);
-    if (lks_leaf_make(d->n, 1, 1, d->leaf).leaves > 1)
+    if (lks_leaf_make(d->n, d->rows, 1, d->leaf).leaves > 1)
         return "the batch is more than one leaf";
     return lksi_dense_clblast_declines(call, dev);
 }
@@ -112,7 +112,7 @@ static lks_status weight_grad(struct lksi_dev *dev, const struct lksi_call *call
 {
     const struct dense_dims *d = lksi_dense_dims(call);
     (void)work;
-    return lksi_clblast_sgemm(dev, true, false, d->o, d->i, d->n, in[1], d->o, in[0], d->i, out[0],
+    return lksi_clblast_sgemm(dev, true, false, d->o, d->i, d->n * d->rows, in[1], d->o, in[0], d->i, out[0],
                               d->i);
 }
 

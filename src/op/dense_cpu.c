@@ -135,6 +135,9 @@ void lksi_dense_data_grad_cpu_recipe(const struct lksi_call *call, const struct 
 const char *lksi_dense_weight_grad_cpu_declines(const struct lksi_call *call,
                                                 const struct lksi_limits *dev)
 {
+    const struct dense_dims *d = lksi_dense_dims(call);
+    if (lks_leaf_make(d->n, d->rows, 1, d->leaf).cut > 1)
+        return "samples are cut into leaves";
     return lksi_dense_data_grad_cpu_declines(call, dev);
 }
 
@@ -142,7 +145,7 @@ void lksi_dense_weight_grad_cpu_recipe(const struct lksi_call *call, const struc
                                        struct lksi_recipe *r)
 {
     const struct dense_dims *d = lksi_dense_dims(call);
-    struct lks_leaf f = lks_leaf_make(d->n, 1, 1, d->leaf);
+    struct lks_leaf f = lks_leaf_make(d->n, d->rows, 1, d->leaf);
     struct tile t = tile_for(d->i);
     unsigned rows;
     struct lksi_launch *l;
@@ -155,9 +158,9 @@ void lksi_dense_weight_grad_cpu_recipe(const struct lksi_call *call, const struc
     add_arg(l, LKSI_IN(0));
     add_arg(l, LKSI_IN(1));
     add_arg(l, LKSI_OUT(0));
-    add_arg(l, LKSI_U32(d->n));
+    add_arg(l, LKSI_U32(d->n * d->rows)); /* a leaf: `join` samples, one behind another */
     add_arg(l, LKSI_U32(d->i));
     add_arg(l, LKSI_U32(d->o));
-    add_arg(l, LKSI_U32(f.join));
+    add_arg(l, LKSI_U32(f.join * d->rows));
     add_arg(l, LKSI_U32(rows));
 }

@@ -70,6 +70,16 @@ SCHEDULE(dense_data_grad_gpu, true, false)
 
 /* ---- weight gradient ---- */
 
+/* Several positions a sample: an image of `rows` x 1. */
+static struct lks_conv_dims as_image(const struct lksi_call *call)
+{
+    const struct dense_dims *d = lksi_dense_dims(call);
+    struct lks_conv_dims c = as_conv(call);
+    c.h = c.oh = d->rows;
+    c.leaf = lks_leaf_make(d->n, d->rows, 1, d->leaf);
+    return c;
+}
+
 /* Samples that a work-group takes: whole leaves, at least PIECE. */
 static U32 chunk_of(U32 join)
 {
@@ -83,6 +93,10 @@ static const char *weight_declines(const struct lksi_call *call, const struct lk
     U32 chunks = lksi_up(d->n, chunk_of(lks_leaf_make(d->n, 1, 1, d->leaf).join));
     const char *reason = lksi_product_device(dev, nv);
     U64 bytes = (U64)d->i * d->o * 4;
+    if (d->rows > 1) {
+        struct lks_conv_dims c = as_image(call);
+        return lksi_leaves_declines(&c, dev, nv);
+    }
     if (reason == NULL && (dev->max_group < 256 || dev->local_memory < 32 * 1024))
         reason = "work-groups are too small";
     if (reason == NULL && dev->type == LKSI_DEV_CPU && d->i < 16)
@@ -95,9 +109,15 @@ static const char *weight_declines(const struct lksi_call *call, const struct lk
     return reason;
 }
 
-static void weight_recipe(const struct lksi_call *call, struct lksi_recipe *r)
+static void weight_recipe(const struct lksi_call *call, const struct lksi_limits *dev, bool nv,
+                          struct lksi_recipe *r)
 {
     const struct dense_dims *d = lksi_dense_dims(call);
+    if (d->rows > 1) {
+        struct lks_conv_dims c = as_image(call);
+        lksi_leaves_recipe(&c, dev, nv, r);
+        return;
+    }
     U32 join = lks_leaf_make(d->n, 1, 1, d->leaf).join, chunk = chunk_of(join), levels = 0;
     U32 chunks = lksi_up(d->n, chunk);
     struct lksi_launch *l = &r->launch[r->n_launch++];
@@ -136,8 +156,7 @@ const char *lksi_dense_weight_grad_nv_declines(const struct lksi_call *call,
 void lksi_dense_weight_grad_nv_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                                       struct lksi_recipe *r)
 {
-    (void)dev;
-    weight_recipe(call, r);
+    weight_recipe(call, dev, true, r);
 }
 
 const char *lksi_dense_weight_grad_gpu_declines(const struct lksi_call *call,
@@ -149,6 +168,5 @@ const char *lksi_dense_weight_grad_gpu_declines(const struct lksi_call *call,
 void lksi_dense_weight_grad_gpu_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                                        struct lksi_recipe *r)
 {
-    (void)dev;
-    weight_recipe(call, r);
+    weight_recipe(call, dev, false, r);
 }

@@ -129,11 +129,11 @@ LKSI_CLONES void lksi_dense_weight_grad_ref(const struct lksi_call *call, const 
                                             void *const *out, U64 p0, U64 p1)
 {
     const struct dense_dims *d = lksi_dense_dims(call);
-    struct lks_leaf f = lks_leaf_make(d->n, 1, 1, d->leaf);
+    struct lks_leaf f = lks_leaf_make(d->n, d->rows, 1, d->leaf);
     const F32 *x = in[0], *dy = in[1];
     F32 *dw = out[0];
     U64 row_tiles = blocks(d->o, REF_ROWS);
-    struct ref_tiles tree;
+    struct ref_tiles tree, sample; /* over the batch, over the leaves of a cut sample */
     struct ref_tile t;
     for (U64 part = p0; part < p1; part++) {
         U32 o0 = (U32)(part % row_tiles) * REF_ROWS, i0 = (U32)(part / row_tiles) * REF_LANES;
@@ -141,9 +141,12 @@ LKSI_CLONES void lksi_dense_weight_grad_ref(const struct lksi_call *call, const 
         U32 o[REF_ROWS];
         for (U32 r = 0; r < REF_ROWS; r++)
             o[r] = o0 + least(r, rows - 1);
-        tree.count = 0;
-        for (U32 n0 = 0; n0 < d->n; n0 += f.join) {
-            U32 n1 = n0 + least(d->n - n0, f.join);
+        tree.count = sample.count = 0;
+        for (U32 leaf = 0; leaf < f.leaves; leaf++) {
+            U32 n0, n1, r0, r1;
+            lks_leaf_range(&f, leaf, &n0, &n1, &r0, &r1);
+            n0 = n0 * d->rows + r0;
+            n1 = (n1 - 1) * d->rows + r1;
             if (lanes == REF_LANES) {
                 chain(&t, x + i0, d->i, dy, d->o, o, n0, n1);
             } else {
@@ -154,6 +157,13 @@ LKSI_CLONES void lksi_dense_weight_grad_ref(const struct lksi_call *call, const 
                         for (U32 j = 0; j < lanes; j++)
                             t.v[r][j] = lks_fma(x[(U64)n * d->i + i0 + j], dy[(U64)n * d->o + o[r]],
                                                 t.v[r][j]);
+            }
+            if (f.cut > 1) {
+                ref_tiles_push(&sample, &t);
+                if (sample.count < f.cut)
+                    continue;
+                ref_tiles_root(&sample, &t);
+                sample.count = 0;
             }
             ref_tiles_push(&tree, &t);
         }
