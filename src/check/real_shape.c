@@ -15,7 +15,8 @@ static void move(const struct lksi_real_io *io)
     float value;
     memcpy(&value, &a->value, sizeof value);
     for (int64_t e = 0; e < lksi_desc_count(y); e++)
-        lksi_real_put(io, 0, (uint64_t)e, (double)value, 0.0);
+        lksi_real_put(io, 0, (uint64_t)e,
+                      y->dtype == LKSI_F32 ? (double)value : (double)(int32_t)a->value, 0.0);
     for (int64_t e = 0; e < lksi_desc_count(x); e++) {
         int64_t at[LKSI_MAX_RANK] = {0}, rest = e, to = 0;
         bool lands = true;

@@ -177,7 +177,8 @@ static bool test_case(int index, bool long_run, struct lksi_call *call, void *at
     ((struct lksi_concat_attr *)attr)->axis = cases[index].axis;
     call->n_in = cases[index].n;
     for (int i = 0; i < call->n_in; i++) {
-        call->in[i] = (struct lksi_desc){.dtype = LKSI_F32, .rank = cases[index].rank};
+        call->in[i] = (struct lksi_desc){.dtype = index == 6 ? LKSI_I32 : LKSI_F32,
+                                         .rank = cases[index].rank};
         memcpy(call->in[i].dim, cases[index].dim, sizeof call->in[i].dim);
         call->in[i].dim[cases[index].axis] = cases[index].size[i];
     }

@@ -290,10 +290,17 @@ static bool test_case(int index, bool long_run, struct lksi_call *call, void *at
         {{3, 5, 7, 2}, {4, 0, {{0}, {2}, {1}, {3}}}},
     };
     static const struct lksi_move_attr large = {4, 0, {{0}, {3}, {1}, {2}}};
-    if (index > (int)LKSI_COUNT(cases) || (index == (int)LKSI_COUNT(cases) && !long_run))
+    static const struct lksi_move_attr whole = {2, 7, {{1, 9, -2}, {0}}};
+    int given = (int)LKSI_COUNT(cases);
+    if (index > given + 1 || (index == given + 1 && !long_run))
         return false;
     call->n_in = 1;
-    if (index == (int)LKSI_COUNT(cases)) {
+    if (index == given) {
+        call->in[0] = lksi_desc_make(LKSI_I32, 2, (int64_t)33, (int64_t)6);
+        memcpy(attr, &whole, sizeof whole);
+        return true;
+    }
+    if (index > given) {
         call->in[0] = lksi_desc_make(LKSI_F32, 4, (int64_t)8, (int64_t)56, (int64_t)56, (int64_t)64);
         memcpy(attr, &large, sizeof large);
         return true;

@@ -211,11 +211,11 @@ Test(shapes, refusals)
 
 /* Every layer of shape.h between two dense layers, whose weights hear of every gradient. Views
  * follow one another, and one stands on a value that is used twice. */
-static lks_graph *network(void)
+static lks_graph *network(bool inner)
 {
-    lks_value x, a, b, v, part[3];
-    lks_graph *g = start(3, DIMS(SIDE, SIDE, 1), &x);
-    EXPECT_OK(lks_graph_conv2d(g, x, lks_conv2d_params(.out = 8, .kernel = 3), &x)); /* [8,8,8] */
+    lks_value image, x, a, b, v, part[3];
+    lks_graph *g = start(3, DIMS(SIDE, SIDE, 1), &image);
+    EXPECT_OK(lks_graph_conv2d(g, image, lks_conv2d_params(.out = 8, .kernel = 3), &x)); /* [8,8,8] */
     EXPECT_OK(lks_graph_reshape(g, x, 2, DIMS(64, 8), &a));
     EXPECT_OK(lks_graph_reshape(g, a, 3, DIMS(16, 4, -1), &a)); /* [16,4,8] */
     EXPECT_OK(lks_graph_transpose(g, a, (const int[]){2, 1, 0}, &b)); /* [8,4,16] */
@@ -241,19 +241,26 @@ static lks_graph *network(void)
         EXPECT_OK(lks_graph_flatten(g, part[i], &part[i]));
     EXPECT_OK(lks_graph_flatten(g, a, &part[2]));
     EXPECT_OK(lks_graph_concat(g, 3, part, 0, &v));
+    if (inner) { /* the gradient of the image, whose own gradient then goes through all layers */
+        EXPECT_OK(lks_graph_tanh(g, v, &a));
+        EXPECT_OK(lks_graph_gradient(g, a, image, &a));
+        EXPECT_OK(lks_graph_flatten(g, a, &a));
+        EXPECT_OK(lks_graph_concat(g, 2, (const lks_value[]){v, a}, 0, &v));
+    }
     EXPECT_OK(lks_graph_dense(g, v, lks_dense_params(.out = CLASSES), &v));
     EXPECT_OK(lks_graph_softmax_cross_entropy(g, v));
     return g;
 }
 
-static void train(const char *select, bool plain, char hex[65])
+static void train(const char *select, bool plain, bool inner, char hex[65])
 {
     lks_device *device = open_or_skip(select);
     struct lks_trainer_params p = small_params(device);
     lks_dataset *data = make_data();
-    lks_graph *g = network();
+    lks_graph *g = network(inner);
     lks_trainer *t;
     p.plain = plain;
+    p.sgd.lr = 1e-3;
     EXPECT_OK(lks_trainer_create(&t, g, &p));
     EXPECT_OK(lks_trainer_fit(t, lks_fit_params(.train = data)));
     EXPECT_OK(lks_trainer_weights_sha256(t, hex));
@@ -263,13 +270,23 @@ static void train(const char *select, bool plain, char hex[65])
     lks_device_close(&device);
 }
 
+static void expect_one_digest(bool inner)
+{
+    char ref[65], fast[65], plain[65];
+    train("ref", false, inner, ref);
+    train("cpu", false, inner, fast);
+    train("cpu", true, inner, plain);
+    cr_expect_str_eq(ref, fast);
+    cr_expect_str_eq(ref, plain);
+}
+
 /* Batches of 12, the last one of 5. */
 Test(shapes, one_digest, .timeout = 240)
 {
-    char ref[65], fast[65], plain[65];
-    train("ref", false, ref);
-    train("cpu", false, fast);
-    train("cpu", true, plain);
-    cr_expect_str_eq(ref, fast);
-    cr_expect_str_eq(ref, plain);
+    expect_one_digest(false);
+}
+
+Test(shapes, one_digest_of_gradients_inside, .timeout = 240)
+{
+    expect_one_digest(true);
 }
