@@ -184,27 +184,30 @@ __kernel ALONE void LKS_KERNEL(rows)(__global const F32 *restrict src,
 #endif
 
 #ifdef PIXEL
-/* Work-item (vector of channels, column, row of all samples). */
+/* Work-item (vector of channels and column, row of all samples). Macros KR, KS, SH, SW: the window and
+ * its strides, so that its loops unroll and no division is left where they are 1. */
 __kernel void LKS_KERNEL(pixel)(__global const F32 *restrict src, __global const F32 *restrict wp,
                                 __global const F32 *restrict extra, __global F32 *restrict dst,
                                 struct lks_conv_dims d)
 {
-    const U32 c = get_global_id(0) * VEC, col = get_global_id(1), line = get_global_id(2);
+    const U32 vectors = d.c / VEC, at = get_global_id(0), line = get_global_id(1);
+    const U32 c = at % vectors * VEC, col = at / vectors;
     const U32 n = line / DST_H(d), row = line % DST_H(d);
+    __global const F32 *image = src + (U64)n * SRC_H(d) * SRC_W(d) * d.c + c;
     V acc = (V)(0.0f);
-    if (c >= d.c || col >= DST_W(d))
+    if (col >= DST_W(d))
         return;
-    for (U32 r = 0u; r < d.r; r++) {
-        const U32 h = GRAD ? lks_conv_out(row, r, d.stride_h, d.dil_h, d.pad_h, d.oh)
-                           : lks_conv_in(row, r, d.stride_h, d.dil_h, d.pad_h);
-        if (h >= SRC_H(d))
-            continue;
-        for (U32 s = 0u; s < d.s; s++) {
-            const U32 w = GRAD ? lks_conv_out(col, s, d.stride_w, d.dil_w, d.pad_w, d.ow)
-                               : lks_conv_in(col, s, d.stride_w, d.dil_w, d.pad_w);
-            if (w < SRC_W(d))
-                acc = fma(LOAD(src + (((U64)n * SRC_H(d) + h) * SRC_W(d) + w) * d.c + c),
-                          LOAD(wp + (U64)(r * d.s + s) * d.c + c), acc);
+    UNROLL for (U32 r = 0u; r < KR; r++)
+    {
+        const U32 h = GRAD ? lks_conv_out(row, r, SH, d.dil_h, d.pad_h, d.oh)
+                           : lks_conv_in(row, r, SH, d.dil_h, d.pad_h);
+        UNROLL for (U32 s = 0u; s < KS; s++)
+        {
+            const U32 w = GRAD ? lks_conv_out(col, s, SW, d.dil_w, d.pad_w, d.ow)
+                               : lks_conv_in(col, s, SW, d.dil_w, d.pad_w);
+            if (h < SRC_H(d) && w < SRC_W(d))
+                acc = fma(LOAD(image + (h * SRC_W(d) + w) * d.c),
+                          LOAD(wp + ((r * KS + s) * d.c + c)), acc);
         }
     }
     const U64 to = ((U64)line * DST_W(d) + col) * d.c + c;

@@ -8,7 +8,7 @@
 #include "op/flat.h"
 #include "op/product_gpu.h"
 
-#define TAPS_MAX 128 /* of the kernel */
+#define TAPS_MAX 128 /* that the table of a kernel holds, or that it unrolls */
 
 const char *lksi_conv_depth_declines(const struct lksi_call *call, const struct lksi_limits *dev)
 {
@@ -17,8 +17,11 @@ const char *lksi_conv_depth_declines(const struct lksi_call *call, const struct 
         return "made for one channel a group";
     if (d->c < 8)
         return "too few channels";
-    if (dev->type != LKSI_DEV_GPU && (d->r > TAPS_MAX || d->s > TAPS_MAX || d->r * d->s > TAPS_MAX))
-        return "more taps than its table holds";
+    if ((U64)d->h * d->w * d->c > 0x7fffffffu || (U64)d->oh * d->ow * d->c > 0x7fffffffu)
+        return "an image is too large for 31 bits";
+    (void)dev;
+    if (d->r > TAPS_MAX || d->s > TAPS_MAX || d->r * d->s > TAPS_MAX)
+        return "too many taps";
     if ((U64)d->r * d->s * d->c > 0x7fffffffu)
         return "too many weights";
     return NULL;
@@ -62,17 +65,14 @@ static void add_pixels(const struct lks_conv_dims *d, bool grad, const struct lk
                        struct lksi_launch *l)
 {
     U32 vec = d->c % 4 == 0 ? 4 : 1;
-    size_t count = d->c / vec, lx = 1, ly = lksi_group(dev, 64);
-    while (lx < count && ly > 1) {
-        lx *= 2;
-        ly /= 2;
-    }
-    snprintf(l->defines, sizeof l->defines, "PIXEL VEC=%u NV=1 MR=1 GRAD=%u", vec, grad);
+    size_t lx = lksi_group(dev, 128);
+    U64 items = (U64)(d->c / vec) * (grad ? d->w : d->ow);
+    snprintf(l->defines, sizeof l->defines,
+             "PIXEL VEC=%u NV=1 MR=1 GRAD=%u KR=%u KS=%u SH=%u SW=%u", vec, grad, d->r, d->s,
+             d->stride_h, d->stride_w);
     l->kernel = "pixel";
-    lksi_launch_size(l, lksi_div_up(count, lx) * lx, lksi_div_up(grad ? d->w : d->ow, ly) * ly,
-                     (U64)d->n * (grad ? d->h : d->oh));
+    lksi_launch_size(l, lksi_div_up(items, lx) * lx, (U64)d->n * (grad ? d->h : d->oh), 1);
     l->local[0] = lx;
-    l->local[1] = ly;
 }
 
 static void recipe(const struct lksi_call *call, bool grad, const struct lksi_limits *dev,
