@@ -81,7 +81,7 @@ struct lks_optimizer {
                           the Euclidean one of all gradients of this optimiser */
     double clip_value; /* 0: none. Then each gradient is limited to -clip_value .. clip_value */
     /* Only of use where there are several: */
-    const char *loss;          /* name of the loss it lowers; NULL: the graph's only one */
+    const char *loss;          /* name of the loss it lowers; NULL: the graph's first */
     const char *const *params; /* patterns of its parameters; NULL: all that are not frozen */
     size_t n_params;
     uint32_t every; /* updates at each such step only (the every-th is the first); 0 means 1 */

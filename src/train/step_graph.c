@@ -30,6 +30,15 @@ static lks_status add_record(struct lks_graph *g, lksi_value step)
     return st;
 }
 
+lks_status lksi_find_loss(const struct lks_graph *g, const char *name, lksi_value *out)
+{
+    if (name != NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "an optimiser lowers the loss `%s`, which the graph lacks",
+                         name);
+    *out = g->loss;
+    return LKS_OK;
+}
+
 /* Gradients of the optimiser's loss for its parameters, each at its place in the arena `grads`. */
 static lks_status add_gradients(struct lks_graph *g, const struct lks_trainer *t,
                                 const struct lksi_optimizer *k, lksi_value grads)
@@ -37,10 +46,13 @@ static lks_status add_gradients(struct lks_graph *g, const struct lks_trainer *t
     lksi_value *wanted = lksi_alloc(k->n, sizeof *wanted);
     lksi_value *grad = lksi_alloc(k->n, sizeof *grad);
     lks_status st = wanted != NULL && grad != NULL ? LKS_OK : LKS_E_MEMORY;
+    lksi_value loss = LKSI_NONE;
+    if (st == LKS_OK)
+        st = lksi_find_loss(g, k->o.loss, &loss);
     for (size_t i = 0; st == LKS_OK && i < k->n; i++)
         wanted[i] = g->param[t->order[k->first + i]].value;
     if (st == LKS_OK)
-        st = lksi_graph_backward(g, g->loss, k->n, wanted, grad);
+        st = lksi_graph_backward(g, loss, k->n, wanted, grad);
     for (size_t i = 0; st == LKS_OK && i < k->n; i++) {
         g->value[grad[i]].home = grads;
         g->value[grad[i]].home_offset = t->place[t->order[k->first + i]].offset;

@@ -89,6 +89,11 @@ static lks_status own_state(const struct update *u, const char *name, enum lksi_
 static lks_status range(const struct update *u, const char *name, lksi_value arena,
                         lksi_value *out)
 {
+    char text[48];
+    snprintf(text, sizeof text, "%s.%zu", name, u->index);
+    *out = lksi_graph_find(u->g, text);
+    if (*out != LKSI_NONE)
+        return LKS_OK;
     if (u->k->start == 0 && u->k->count == lksi_desc_count(&u->g->value[arena].desc)) {
         *out = arena;
         return LKS_OK;
@@ -182,6 +187,21 @@ fail:
     return st;
 }
 
+/* The guard looks at the gradients of each optimiser and at the loss that it lowers. */
+static lks_status add_guards(struct update *u, lksi_value grads, lksi_value step)
+{
+    lks_status st = LKS_OK;
+    for (u->index = 0; u->index < u->t->n_optimizer; u->index++) {
+        lksi_value in[4] = {LKSI_NONE, LKSI_NONE, step, u->flag};
+        u->k = &u->t->optimizer[u->index];
+        LKSI_TRY(range(u, "grads", grads, &in[0]));
+        LKSI_TRY(lksi_find_loss(u->g, u->k->o.loss, &in[1]));
+        LKSI_TRY(lksi_graph_add_node(u->g, "guard", "guard", NULL, 4, in, &u->flag));
+    }
+fail:
+    return st;
+}
+
 lks_status lksi_add_update(struct lks_graph *g, const struct lks_trainer *t, lksi_value params,
                            lksi_value grads, lksi_value hyper, lksi_value step, lksi_value *flag)
 {
@@ -189,8 +209,7 @@ lks_status lksi_add_update(struct lks_graph *g, const struct lks_trainer *t, lks
     struct lksi_desc one = lksi_desc_make(LKSI_I32, 1, (int64_t)1);
     lks_status st = LKS_OK;
     LKSI_TRY(lksi_graph_add_state(g, "flag", &one, LKSI_NONE, 0, &u.flag));
-    LKSI_TRY(lksi_graph_add_node(g, "guard", "guard", NULL, 4,
-                                 (lksi_value[]){grads, g->loss, step, u.flag}, &u.flag));
+    LKSI_TRY(add_guards(&u, grads, step));
     for (u.index = 0; u.index < t->n_optimizer; u.index++) {
         u.k = &t->optimizer[u.index];
         LKSI_TRY(range(&u, "params", params, &u.params));
