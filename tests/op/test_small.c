@@ -50,7 +50,7 @@ static const struct refused refused[] = {
     {"x must hold 32-bit floats", "relu", {"i3"}, 8},
     {"dy is [3,2], [2,3] wanted", "relu_grad", {"2x3", "3x2"}, 8},
     {"every dimension must be 1", "relu", {"2x0"}, 8},
-    {"x is [2,3,4], 2 dimensions", "dense", {"2x3x4", "5x3"}, 8},
+    {"the weight is [5,3], [5,4] wanted", "dense", {"2x3x4", "5x3"}, 8},
     {"the weight is [5,4], [5,3] wanted", "dense", {"2x3", "5x4"}, 8},
     {"the bias is [4], [5] wanted", "dense", {"2x3", "5x3", "4"}, 8},
     {"the weight is [4,3], [5,3] wanted", "dense_data_grad", {"2x5", "4x3"}, 8},
