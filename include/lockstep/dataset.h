@@ -11,6 +11,7 @@
 #ifndef LOCKSTEP_DATASET_H
 #define LOCKSTEP_DATASET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -37,7 +38,7 @@ LKS_API lks_status lks_dataset_open_idx(lks_dataset **dataset, const char *image
                                         const char *labels, const struct lks_normalize *normalize);
 
 /*
- * Writes sample `index` (h*w*c floats) and its label; any result but LKS_OK stops the training with
+ * Writes sample `index` (h*w*c floats) and its label (or labels); any result but LKS_OK stops the training with
  * it. Called from a thread of the library, one call at a time; the order of the calls is not
  * promised, so the same index must give the same sample.
  */
@@ -53,6 +54,11 @@ struct lks_dataset_params {
     void *user;
     const int32_t *labels; /* [count], copied; NULL with `fill` */
     struct lks_normalize normalize; /* of pixels */
+    int rank;              /* of a sample: 1 to 4, with `dims`, in place of h, w, c; 0: these */
+    int64_t dims[4];
+    const int32_t *tokens; /* a fourth kind of sample: integers, not copied */
+    size_t positions;      /* labels a sample, [count][positions] in `labels`; 0 means 1 */
+    bool no_labels;        /* there are none, for losses that need none */
 };
 #ifndef __cplusplus
 #define lks_dataset_params(...) (&(struct lks_dataset_params){__VA_ARGS__})
@@ -78,7 +84,9 @@ LKS_API void lks_dataset_destroy(lks_dataset **dataset);
 LKS_API size_t lks_dataset_count(const lks_dataset *dataset);
 /* Classes: labels are 0 to classes - 1. */
 LKS_API uint32_t lks_dataset_classes(const lks_dataset *dataset);
-/* Height, width and channels of a sample. */
+/* Rank and dimensions of a sample; `dims` holds 4. */
+LKS_API void lks_dataset_dims(const lks_dataset *dataset, int *rank, int64_t *dims);
+/* Height, width and channels of a sample; of other ranks the dimensions in front are one. */
 LKS_API void lks_dataset_shape(const lks_dataset *dataset, uint32_t hwc[3]);
 /* The label of sample `index`; -1 beyond the last, and with a callback. */
 LKS_API int32_t lks_dataset_label(const lks_dataset *dataset, size_t index);

@@ -56,10 +56,14 @@ LKS_API lks_status lks_graph_create(lks_graph **graph, const struct lks_graph_pa
 /* Destroys the graph and sets *graph to NULL; NULL and a pointer to NULL are allowed. */
 LKS_API void lks_graph_destroy(lks_graph **graph);
 
-/* Adds a batched input of `rank` (1 to 3) dimensions, each 1 or more, without the batch, of at most
+/* Adds a batched input of `rank` (1 to 4) dimensions, each 1 or more, without the batch, of at most
  * 2^31 - 1 elements; *out is its value. A trainer feeds one input. */
 LKS_API lks_status lks_graph_input(lks_graph *graph, const char *name, int rank,
                                    const int64_t *dims, lks_value *out);
+
+/* The same, of 32-bit integers: what an embedding takes. */
+LKS_API lks_status lks_graph_input_tokens(lks_graph *graph, const char *name, int rank,
+                                          const int64_t *dims, lks_value *out);
 
 /* Writes rank and dimensions (without the batch) of a value; `dims` holds at least 4.
  * LKS_E_ARGUMENT if the graph has no such value. */

@@ -118,13 +118,17 @@ struct lks_step_info {
     uint32_t epoch;   /* from 0; 0 in an own loop */
     uint32_t samples; /* in this batch */
     float loss;       /* mean over the batch, before the update */
-    uint32_t hits;    /* samples whose largest logit was their label */
+    uint32_t hits;    /* labels that had the largest logit */
+    uint32_t labels;  /* in this batch: `samples` times those of a sample; 0 without labels */
+    uint32_t n_losses;
+    float losses[5];  /* of all losses of the graph; losses[0] is `loss` */
 };
 
 struct lks_epoch_info {
     uint32_t epoch;                    /* that ended, from 0 */
     uint64_t steps;                    /* done so far in the training */
-    double train_loss, train_accuracy; /* over the epoch, as the steps saw it */
+    double train_loss, train_accuracy; /* over the epoch, as the steps saw it; an accuracy is NAN
+                                          without labels */
     double test_loss, test_accuracy;   /* NAN without test data */
 };
 
@@ -164,11 +168,22 @@ LKS_API struct lks_fit_params lks_fit_params_default(void);
 LKS_API lks_status lks_trainer_fit(lks_trainer *trainer, const struct lks_fit_params *params);
 
 /*
- * Mean loss and share of right answers (0 to 1) over a data set, with the parameters as they are.
+ * Mean (first) loss and share of right answers (0 to 1; NAN without labels) over a data set, with
+ * the parameters as they are.
  * Blocks. LKS_E_INPUT if the data do not fit the graph.
  */
 LKS_API lks_status lks_trainer_evaluate(lks_trainer *trainer, const lks_dataset *data,
                                         double *loss, double *accuracy);
+/* The same for all losses of the graph: losses holds as many as it has. `accuracy` may be NULL. */
+LKS_API lks_status lks_trainer_evaluate_losses(lks_trainer *trainer, const lks_dataset *data,
+                                               double *losses, double *accuracy);
+/*
+ * The value `value` of the graph (of floats, and batched) for n samples of a data set from `first`
+ * on, as an evaluation computes it: out is [n][its shape] and the caller's. Blocks; a value asked for
+ * the first time makes a new plan. LKS_E_ARGUMENT, LKS_E_INPUT if the data do not fit the graph.
+ */
+LKS_API lks_status lks_trainer_output(lks_trainer *trainer, const lks_dataset *data,
+                                      lks_value value, size_t first, size_t n, float *out);
 
 /*
  * softmax(logits) of n samples of a data set from `first` on: probabilities is [n][classes] and the
@@ -199,8 +214,9 @@ LKS_API lks_status lks_trainer_predict_floats(lks_trainer *trainer, const float 
 /* A batch in memory. It is copied; the caller's memory is free when the call returns. */
 struct lks_batch {
     const float *x;        /* [samples][h][w][c] */
-    const int32_t *labels; /* [samples], class numbers from 0 */
+    const int32_t *labels; /* [samples], or one a position; class numbers from 0; NULL without */
     uint32_t samples;      /* 1 to `batch` of the trainer */
+    const int32_t *tokens; /* in place of x where the graph's input is of integers */
 };
 
 /*

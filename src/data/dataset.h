@@ -35,6 +35,11 @@ struct lksi_dataset_params {
     void *user;            /* handed to fill */
     const int32_t *labels; /* [count], copied; NULL with fill */
     struct lksi_normalize normalize; /* for pixels only */
+    int rank;              /* 0: h, w, c; else 1 to 4 dimensions of a sample, in place of these */
+    int64_t dims[4];
+    const int32_t *ints;   /* a fourth kind of sample: integers, gathered into x bit by bit */
+    size_t positions;      /* labels a sample; 0 means 1 */
+    bool no_labels;
 };
 
 struct lksi_dataset {
@@ -44,12 +49,18 @@ struct lksi_dataset {
     const float *floats;
     lksi_fill_fn fill;
     void *user;
+    const int32_t *ints;
+    int rank;         /* a sample's shape */
+    int64_t dim[4];
+    size_t positions; /* labels a sample; 0: there are none */
     int32_t *labels; /* NULL with fill */
     float *table;    /* [256][c], NULL unless pixels */
     /*
      * Of the content: "lockstep-data-1\n", then count, h, w, c and the bytes a value (1 or 4) as
      * little-endian u64, the samples as given, the labels as little-endian i32. The normalisation
-     * is left out: it belongs to the model. Empty with fill.
+     * is left out: it belongs to the model. Empty with fill. Where the shape was given as `dims`, or
+     * samples are integers, or labels are not one a sample: "lockstep-data-2\n", then count, rank,
+     * four dimensions (0 behind the last), bytes a value (2 for integers) and labels a sample.
      */
     char sha256[LKSI_SHA256_HEX];
     void *owned; /* freed with the data set */
@@ -74,5 +85,8 @@ lks_status lksi_dataset_check_classes(const struct lksi_dataset *ds, uint32_t cl
  */
 lks_status lksi_dataset_gather(const struct lksi_dataset *ds, const uint32_t *order, size_t first,
                                size_t n, float *x, int32_t *labels);
+
+/* "28 x 28 x 1" into `text` (at least 96 bytes); returns text. */
+const char *lksi_dataset_shape_text(const struct lksi_dataset *ds, char *text);
 
 #endif

@@ -113,7 +113,7 @@ lks_status lksi_prefetch_create(struct lksi_prefetch **out, const struct lksi_da
     p->batch = batch;
     for (int i = 0; i < 2; i++) {
         p->slots[i].x = lksi_alloc_aligned(bytes);
-        p->slots[i].labels = lksi_alloc_aligned(batch * sizeof(int32_t));
+        p->slots[i].labels = lksi_alloc_aligned(batch * (ds->positions > 0 ? ds->positions : 1) * sizeof(int32_t));
         if (p->slots[i].x == NULL || p->slots[i].labels == NULL) {
             st = LKS_E_MEMORY;
             goto fail;

@@ -60,6 +60,8 @@ void lks_graph_destroy(lks_graph **graph)
     for (size_t i = 0; i < g->n_param; i++)
         free(g->param[i].name);
     free(g->name);
+    for (size_t i = 0; i < g->n_loss; i++)
+        free(g->losses[i].name);
     free(g->value);
     free(g->node);
     free(g->param);
@@ -304,6 +306,15 @@ static lks_status copy_at(struct lks_graph **copy, const struct lks_graph *model
     g->prob = model->prob;
     g->hit = model->hit;
     g->step = model->step;
+    for (size_t i = 0; i < model->n_loss; i++) {
+        g->losses[i] = model->losses[i];
+        g->losses[i].name = lksi_strdup(model->losses[i].name);
+        g->n_loss = i + 1;
+        if (g->losses[i].name == NULL) {
+            st = LKS_E_MEMORY;
+            goto fail;
+        }
+    }
     /* Values keep their numbers: a node's outputs were made when it was added. */
     size_t next_node = 0;
     while (g->n_value < model->n_value) {

@@ -59,6 +59,16 @@ struct lksi_norm {
     lksi_value mean, variance, running_mean, running_var;
 };
 
+/* A loss: one term of weight 1, or the sum of several (operator loss_sum). */
+enum { LKSI_MAX_LOSSES = 5, LKSI_MAX_TERMS = 6 };
+struct lksi_loss {
+    char *name;
+    lksi_value value;
+    int n_term;
+    lksi_value term[LKSI_MAX_TERMS];
+    float weight[LKSI_MAX_TERMS];
+};
+
 struct lks_graph {
     struct lksi_builder builder; /* first: operators' gradients get this */
     uint32_t batch, leaf;
@@ -81,7 +91,9 @@ struct lks_graph {
     } kind[32]; /* layers of each kind so far, for default names */
     size_t n_kind;
     lksi_value logits, label; /* LKSI_NONE before the loss */
-    lksi_value loss, prob, hit;
+    lksi_value loss, prob, hit; /* `loss`: of losses[0]; `hit`: of each position */
+    struct lksi_loss losses[LKSI_MAX_LOSSES];
+    size_t n_loss;
     lksi_value step;          /* LKSI_NONE before its first use (lksi_graph_step_value) */
     size_t began;             /* values as the public call began (lksi_layer_check) */
     bool failed;              /* one failed and left something behind: nothing more is taken */

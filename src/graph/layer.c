@@ -17,17 +17,17 @@ lks_status lksi_layer_check(lks_graph *g, const char *what, lks_value x, const v
     return lksi_graph_check(g);
 }
 
-lks_status lks_graph_input(lks_graph *g, const char *name, int rank, const int64_t *dims,
-                           lks_value *out)
+static lks_status add_input(lks_graph *g, enum lksi_dtype dtype, const char *name, int rank,
+                            const int64_t *dims, lks_value *out)
 {
-    struct lksi_desc d = {.dtype = LKSI_F32, .rank = rank + 1};
+    struct lksi_desc d = {.dtype = dtype, .rank = rank + 1};
     int64_t left = INT32_MAX; /* elements, so that a whole batch is counted in 64 bits */
     if (g == NULL || name == NULL || dims == NULL || out == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "lks_graph_input: an argument is NULL");
     if (lksi_graph_check(g) != LKS_OK)
         return LKS_E_ARGUMENT;
-    if (rank < 1 || rank > 3)
-        return lksi_fail(LKS_E_ARGUMENT, "input `%s`: rank %d, expected 1 to 3", name, rank);
+    if (rank < 1 || rank > 4)
+        return lksi_fail(LKS_E_ARGUMENT, "input `%s`: rank %d, expected 1 to 4", name, rank);
     d.dim[0] = g->batch;
     for (int i = 0; i < rank; i++) {
         if (dims[i] < 1)
@@ -39,6 +39,18 @@ lks_status lks_graph_input(lks_graph *g, const char *name, int rank, const int64
         d.dim[i + 1] = dims[i];
     }
     return lksi_graph_add_input(g, name, &d, true, out);
+}
+
+lks_status lks_graph_input(lks_graph *g, const char *name, int rank, const int64_t *dims,
+                           lks_value *out)
+{
+    return add_input(g, LKSI_F32, name, rank, dims, out);
+}
+
+lks_status lks_graph_input_tokens(lks_graph *g, const char *name, int rank, const int64_t *dims,
+                                  lks_value *out)
+{
+    return add_input(g, LKSI_I32, name, rank, dims, out);
 }
 
 void lksi_layer_begin(struct lksi_layer_head *l, lks_graph *g, const char *prefix,

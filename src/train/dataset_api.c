@@ -2,6 +2,7 @@
  * dataset_api.c - the public functions of dataset.h.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/fenv.h"
 #include "data/idx.h"
@@ -62,7 +63,12 @@ lks_status lks_dataset_create(lks_dataset **dataset, const struct lks_dataset_pa
         .fill = p->fill,
         .user = p->user,
         .labels = p->labels,
+        .rank = p->rank,
+        .ints = p->tokens,
+        .positions = p->positions,
+        .no_labels = p->no_labels,
     };
+    memcpy(params.dims, p->dims, sizeof params.dims);
     /* Float samples are taken as they are: a normalisation given with them is refused below. */
     if (p->pixels != NULL || p->normalize.mean != 0 || p->normalize.std != 0)
         params.normalize = normalize_of(&p->normalize, value);
@@ -89,6 +95,12 @@ size_t lks_dataset_count(const lks_dataset *d)
 uint32_t lks_dataset_classes(const lks_dataset *d)
 {
     return d->data->classes;
+}
+
+void lks_dataset_dims(const lks_dataset *d, int *rank, int64_t *dims)
+{
+    *rank = d->data->rank;
+    memcpy(dims, d->data->dim, sizeof d->data->dim);
 }
 
 void lks_dataset_shape(const lks_dataset *d, uint32_t hwc[3])

@@ -1,13 +1,14 @@
 /*
  * evaluate.c - loss and accuracy over a data set, and predictions.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/fenv.h"
 #include "train/train.h"
 
 struct sums {
-    double loss, hits;
+    double loss[LKSI_MAX_LOSSES], hits;
     uint32_t samples[LKSI_RING]; /* of the batches whose results are still in the ring */
     size_t n;
 };
@@ -15,15 +16,19 @@ struct sums {
 static lks_status collect(struct lks_trainer *t, struct sums *s)
 {
     struct lksi_buf *buf;
-    float ring[2 * LKSI_RING];
-    lks_status st = lksi_store_state(t->store, "ring", sizeof ring, &buf);
+    float ring[(LKSI_MAX_LOSSES + 1) * LKSI_RING];
+    uint64_t bytes = t->width * LKSI_RING * sizeof(float);
+    size_t n_loss = t->model->n_loss;
+    lks_status st = lksi_store_state(t->store, "ring", bytes, &buf);
     if (st == LKS_OK)
-        st = lksi_buf_read(buf, 0, ring, sizeof ring);
+        st = lksi_buf_read(buf, 0, ring, bytes);
     if (st != LKS_OK)
         return st;
     for (size_t i = 0; i < s->n; i++) {
-        s->loss += (double)ring[2 * i] * s->samples[i];
-        s->hits += (double)ring[2 * i + 1];
+        for (size_t k = 0; k < n_loss; k++)
+            s->loss[k] += (double)ring[t->width * i + k] * s->samples[i];
+        if (t->positions > 0)
+            s->hits += (double)ring[t->width * i + n_loss];
     }
     s->n = 0;
     return LKS_OK;
@@ -41,7 +46,7 @@ static lks_status gather(const struct lks_trainer *t, const struct source *from,
     if (from->data != NULL)
         return lksi_dataset_gather(from->data, NULL, first, n, feed->x, feed->label);
     memcpy(feed->x, from->x + first * t->sample, n * t->sample * sizeof(float));
-    memset(feed->label, 0, n * sizeof(int32_t)); /* probabilities do not depend on them */
+    memset(feed->label, 0, n * t->positions * sizeof(int32_t)); /* probabilities do not depend on them */
     return LKS_OK;
 }
 
@@ -59,7 +64,7 @@ fail:
     return st;
 }
 
-static lks_status evaluate(struct lks_trainer *t, const lks_dataset *data, double *loss,
+static lks_status evaluate(struct lks_trainer *t, const lks_dataset *data, double *losses,
                            double *accuracy)
 {
     struct sums s = {0};
@@ -67,10 +72,7 @@ static lks_status evaluate(struct lks_trainer *t, const lks_dataset *data, doubl
     const struct source from = {.data = data->data};
     size_t count = data->data->count;
     lks_status st = LKS_OK;
-    if (data->data->sample != t->sample)
-        return lksi_fail(LKS_E_INPUT, "a sample has %zu values, the graph's input has %zu",
-                         data->data->sample, t->sample);
-    LKSI_TRY(lksi_dataset_check_classes(data->data, (uint32_t)t->classes));
+    LKSI_TRY(lksi_check_data(t, data, "test"));
     for (size_t first = 0; first < count; first += t->params.batch) {
         uint32_t n = count - first < t->params.batch ? (uint32_t)(count - first) : t->params.batch;
         LKSI_TRY(queue_batch(t, &from, first, n, (int32_t)s.n, &plan));
@@ -79,8 +81,9 @@ static lks_status evaluate(struct lks_trainer *t, const lks_dataset *data, doubl
             LKSI_TRY(collect(t, &s));
     }
     LKSI_TRY(collect(t, &s));
-    *loss = s.loss / (double)count;
-    *accuracy = s.hits / (double)count;
+    for (size_t k = 0; k < t->model->n_loss; k++)
+        losses[k] = s.loss[k] / (double)count;
+    *accuracy = t->positions > 0 ? s.hits / ((double)count * (double)t->positions) : (double)NAN;
 fail:
     return st;
 }
@@ -88,33 +91,83 @@ fail:
 lks_status lks_trainer_evaluate(lks_trainer *t, const lks_dataset *data, double *loss,
                                 double *accuracy)
 {
-    struct lksi_fenv env;
+    double losses[LKSI_MAX_LOSSES];
     lks_status st;
     if (t == NULL || data == NULL || loss == NULL || accuracy == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_evaluate: an argument is NULL");
+    st = lks_trainer_evaluate_losses(t, data, losses, accuracy);
+    if (st == LKS_OK)
+        *loss = losses[0];
+    return st;
+}
+
+lks_status lks_trainer_evaluate_losses(lks_trainer *t, const lks_dataset *data, double *losses,
+                                       double *accuracy)
+{
+    struct lksi_fenv env;
+    double unused;
+    lks_status st;
+    if (t == NULL || data == NULL || losses == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_evaluate_losses: an argument is NULL");
     lksi_fenv_enter(&env);
-    st = evaluate(t, data, loss, accuracy);
+    st = evaluate(t, data, losses, accuracy != NULL ? accuracy : &unused);
     lksi_fenv_leave(&env);
     return st;
 }
 
-static lks_status predict(struct lks_trainer *t, const struct source *from, size_t first, size_t n,
-                          float *probabilities)
+/* `value` of each batch; LKSI_NONE: the probabilities. */
+static lks_status predict(struct lks_trainer *t, const struct source *from, lksi_value value,
+                          size_t first, size_t n, float *out)
 {
     struct lksi_step_plan *plan;
-    size_t done = 0;
+    lksi_value what = value != LKSI_NONE ? value : t->model->prob;
+    size_t done = 0, each;
+    if (what == LKSI_NONE)
+        return lksi_fail(LKS_E_ARGUMENT, "the network gives no probabilities, since its loss knows "
+                                         "no classes; take lks_trainer_output");
+    each = (size_t)lksi_desc_count(&t->model->value[what].desc);
     while (done < n) {
         size_t left = n - done;
         uint32_t now = left < t->params.batch ? (uint32_t)left : t->params.batch;
+        t->output = value;
         lks_status st = queue_batch(t, from, first + done, now, 0, &plan);
+        t->output = LKSI_NONE;
         if (st == LKS_OK)
-            st = lksi_plan_read(plan->plan, plan->prob, probabilities);
+            st = lksi_plan_read(plan->plan, what, out);
         if (st != LKS_OK)
             return st;
-        probabilities += (size_t)now * (size_t)t->classes;
+        out += now * each;
         done += now;
     }
     return LKS_OK;
+}
+
+static bool depends_on_batch(const struct lks_trainer *t, lks_value value)
+{
+    const struct lksi_gvalue *v = &t->model->value[value];
+    return v->kind == LKSI_VALUE_NODE ? v->desc.rank > 1 : v->batched;
+}
+
+lks_status lks_trainer_output(lks_trainer *t, const lks_dataset *data, lks_value value,
+                              size_t first, size_t n, float *out)
+{
+    struct lksi_fenv env;
+    lks_status st;
+    if (t == NULL || data == NULL || out == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_output: an argument is NULL");
+    if (value < 0 || (size_t)value >= t->model->n_value ||
+        t->model->value[value].desc.dtype != LKSI_F32 || !depends_on_batch(t, value))
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_output: %d is no value of floats that each "
+                                         "sample has", (int)value);
+    if (first > data->data->count || n > data->data->count - first)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_output: samples %zu to %zu of %zu", first,
+                         first + n, data->data->count);
+    lksi_fenv_enter(&env);
+    st = lksi_check_data(t, data, "the");
+    if (st == LKS_OK)
+        st = predict(t, &(struct source){.data = data->data}, value, first, n, out);
+    lksi_fenv_leave(&env);
+    return st;
 }
 
 lks_status lks_trainer_predict(lks_trainer *t, const lks_dataset *data, size_t first, size_t n,
@@ -130,7 +183,7 @@ lks_status lks_trainer_predict(lks_trainer *t, const lks_dataset *data, size_t f
         return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_predict: samples %zu to %zu of %zu", first,
                          first + n, from.data->count);
     lksi_fenv_enter(&env);
-    st = predict(t, &from, first, n, probabilities);
+    st = predict(t, &from, LKSI_NONE, first, n, probabilities);
     lksi_fenv_leave(&env);
     return st;
 }
@@ -144,7 +197,7 @@ lks_status lks_trainer_predict_floats(lks_trainer *t, const float *x, size_t n,
     if (t == NULL || x == NULL || probabilities == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_predict_floats: an argument is NULL");
     lksi_fenv_enter(&env);
-    st = predict(t, &from, 0, n, probabilities);
+    st = predict(t, &from, LKSI_NONE, 0, n, probabilities);
     lksi_fenv_leave(&env);
     return st;
 }

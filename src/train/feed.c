@@ -19,8 +19,10 @@ static uint64_t pad(uint64_t bytes)
 
 static lks_status create_feed(struct lks_trainer *t, struct lksi_feed *f)
 {
-    uint64_t batch = t->params.batch, x_bytes = batch * t->sample * sizeof(float);
-    uint64_t hyper = 0, step = PIECE, label = 2 * PIECE, x = label + pad(batch * sizeof(int32_t));
+    uint64_t batch = t->params.batch;
+    uint64_t labels = pad(batch * (t->positions > 0 ? t->positions : 1) * sizeof(int32_t));
+    uint64_t x_bytes = batch * t->sample * sizeof(float);
+    uint64_t hyper = 0, step = PIECE, label = 2 * PIECE, x = label + labels;
     lks_status st = LKS_OK;
     f->host = lksi_alloc_aligned((size_t)(x + x_bytes));
     if (f->host == NULL)
@@ -33,7 +35,7 @@ static lks_status create_feed(struct lks_trainer *t, struct lksi_feed *f)
     LKSI_TRY(lksi_buf_create(&f->buf, t->dev, x + pad(x_bytes)));
     LKSI_TRY(lksi_buf_part(&f->hyper_buf, f->buf, hyper, PIECE));
     LKSI_TRY(lksi_buf_part(&f->step_buf, f->buf, step, PIECE));
-    LKSI_TRY(lksi_buf_part(&f->label_buf, f->buf, label, pad(batch * sizeof(int32_t))));
+    LKSI_TRY(lksi_buf_part(&f->label_buf, f->buf, label, labels));
     LKSI_TRY(lksi_buf_part(&f->x_buf, f->buf, x, pad(x_bytes)));
 fail:
     return st;
@@ -105,7 +107,8 @@ lks_status lksi_feed_bind(struct lks_trainer *t, struct lksi_feed *f, struct lks
     LKSI_TRY(lksi_buf_upload(f->buf, 0, f->host, bytes, 0));
     LKSI_TRY(lksi_dev_use_uploads(t->dev));
     LKSI_TRY(lksi_plan_set_input(p->plan, p->x, f->x_buf));
-    LKSI_TRY(lksi_plan_set_input(p->plan, p->label, f->label_buf));
+    if (p->label != LKSI_NONE)
+        LKSI_TRY(lksi_plan_set_input(p->plan, p->label, f->label_buf));
     LKSI_TRY(lksi_plan_set_input(p->plan, p->step, f->step_buf));
     LKSI_TRY(lksi_plan_set_input(p->plan, p->hyper, f->hyper_buf));
 fail:

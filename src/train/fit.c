@@ -111,21 +111,32 @@ lks_status lksi_gather_step(struct lks_trainer *t, const lks_dataset *train, uin
     return st;
 }
 
+void lksi_read_slot(const struct lks_trainer *t, const float *slot, struct lks_step_info *info)
+{
+    info->n_losses = (uint32_t)t->model->n_loss;
+    for (size_t i = 0; i < t->model->n_loss; i++)
+        info->losses[i] = slot[i];
+    info->loss = slot[0];
+    info->labels = info->samples * (uint32_t)t->positions;
+    info->hits = t->positions > 0 ? (uint32_t)slot[t->model->n_loss] : 0;
+}
+
 /* Reads what the device recorded for the pending steps, and hands it on in order. */
 static lks_status report(struct fit *f)
 {
     struct lks_trainer *t = f->t;
     struct lksi_buf *ring_buf, *flag_buf;
-    float ring[2 * LKSI_RING];
+    float ring[(LKSI_MAX_LOSSES + 1) * LKSI_RING];
+    uint64_t ring_bytes = t->width * LKSI_RING * sizeof(float);
     int32_t flag = 0;
     lks_status st = LKS_OK;
     f->reported = lksi_seconds();
     LKSI_TRY(lksi_step_plans_settle(t));
     if (t->n_pending == 0)
         return LKS_OK;
-    LKSI_TRY(lksi_store_state(t->store, "ring", sizeof ring, &ring_buf));
+    LKSI_TRY(lksi_store_state(t->store, "ring", ring_bytes, &ring_buf));
     LKSI_TRY(lksi_store_state(t->store, "flag", sizeof flag, &flag_buf));
-    LKSI_TRY(lksi_buf_read(ring_buf, 0, ring, sizeof ring));
+    LKSI_TRY(lksi_buf_read(ring_buf, 0, ring, ring_bytes));
     LKSI_TRY(lksi_buf_read(flag_buf, 0, &flag, sizeof flag));
     size_t n = t->n_pending;
     t->n_pending = 0;
@@ -137,8 +148,7 @@ static lks_status report(struct fit *f)
             t->step = info->step;
             return lksi_explain_nonfinite(t, f->p->train, info->step);
         }
-        info->loss = ring[2 * (number % LKSI_RING)];
-        info->hits = (uint32_t)ring[2 * (number % LKSI_RING) + 1];
+        lksi_read_slot(t, ring + t->width * (number % LKSI_RING), info);
         t->epoch_loss += (double)info->loss * info->samples;
         t->epoch_hits += info->hits;
         t->epoch_samples += info->samples;
@@ -160,7 +170,7 @@ static lks_status queue_step(struct fit *f, const struct lksi_position *p)
     LKSI_TRY(lksi_feed_next(t, &feed));
     LKSI_TRY(lksi_prefetch_next(f->prefetch, &batch));
     memcpy(feed->x, batch.x, batch.n * t->sample * sizeof(float));
-    memcpy(feed->label, batch.labels, batch.n * sizeof(int32_t));
+    memcpy(feed->label, batch.labels, batch.n * t->positions * sizeof(int32_t));
     lksi_prefetch_release(f->prefetch);
     set_hyper(t, p, t->step, feed);
     LKSI_TRY(lksi_feed_run(t, feed, plan));
@@ -176,12 +186,13 @@ fail:
 static lks_status end_epoch(struct fit *f, const struct lksi_position *p)
 {
     struct lks_trainer *t = f->t;
-    struct lks_epoch_info info = {.epoch = p->epoch, .steps = t->step, .test_loss = (double)NAN,
+    struct lks_epoch_info info = {.epoch = p->epoch, .steps = t->step, .train_accuracy = (double)NAN, .test_loss = (double)NAN,
                                   .test_accuracy = (double)NAN};
     lks_status st = LKS_OK;
     LKSI_TRY(report(f));
     info.train_loss = t->epoch_loss / t->epoch_samples;
-    info.train_accuracy = t->epoch_hits / t->epoch_samples;
+    if (t->positions > 0)
+        info.train_accuracy = t->epoch_hits / (t->epoch_samples * (double)t->positions);
     t->epoch_loss = t->epoch_hits = t->epoch_samples = 0;
     if (f->p->test != NULL)
         LKSI_TRY(lks_trainer_evaluate(t, f->p->test, &info.test_loss, &info.test_accuracy));
@@ -257,38 +268,46 @@ static lks_status report_rest(struct fit *f, lks_status why)
 static bool same_shape(const struct lks_trainer *t, const struct lksi_desc *input,
                        const struct lksi_dataset *d)
 {
-    const int64_t data[3] = {d->h, d->w, d->c};
-    int64_t a[3], b[3];
+    int64_t a[4], b[4];
     int n_a = 0, n_b = 0;
     for (int i = 1; i < input->rank; i++)
         if (input->dim[i] != 1)
             a[n_a++] = input->dim[i];
-    for (int i = 0; i < 3; i++)
-        if (data[i] != 1)
-            b[n_b++] = data[i];
+    for (int i = 0; i < d->rank; i++)
+        if (d->dim[i] != 1)
+            b[n_b++] = d->dim[i];
     if (n_a <= 1 || n_b <= 1)
         return d->sample == t->sample;
     return n_a == n_b && memcmp(a, b, (size_t)n_a * sizeof a[0]) == 0;
 }
 
-static lks_status check_data(const struct lks_trainer *t, const lks_dataset *d, const char *what)
+lks_status lksi_check_data(const struct lks_trainer *t, const lks_dataset *d, const char *what)
 {
     const struct lksi_desc *input = &t->model->value[lksi_data_input(t->model)].desc;
     char shape[96];
     if (!same_shape(t, input, d->data))
         return lksi_fail(LKS_E_INPUT,
-                         "%s data: a sample has %u x %u x %u values, the graph's input is %s "
-                         "(batch first)",
-                         what, d->data->h, d->data->w, d->data->c, lksi_desc_text(input, shape));
+                         "%s data: a sample has %s values, the graph's input is %s (batch first)",
+                         what, lksi_dataset_shape_text(d->data, (char[96]){0}),
+                         lksi_desc_text(input, shape));
+    if ((d->data->ints != NULL) != t->tokens && d->data->fill == NULL)
+        return lksi_fail(LKS_E_INPUT, "%s data: samples are %s, the graph's input takes %s", what,
+                         d->data->ints != NULL ? "integers" : "floats",
+                         t->tokens ? "integers" : "floats");
+    if (t->positions == 0 && d->data->positions <= 1) /* one is read over */
+        return LKS_OK;
+    if (d->data->positions != t->positions)
+        return lksi_fail(LKS_E_INPUT, "%s data: %zu labels a sample, the graph's loss needs %zu",
+                         what, d->data->positions, t->positions);
     return lksi_dataset_check_classes(d->data, (uint32_t)t->classes);
 }
 
 static lks_status fit(struct lks_trainer *t, const struct lks_fit_params *p)
 {
     struct fit f = {.t = t, .p = p, .reported = lksi_seconds()};
-    lks_status st = check_data(t, p->train, "training");
+    lks_status st = lksi_check_data(t, p->train, "training");
     if (st == LKS_OK && p->test != NULL)
-        st = check_data(t, p->test, "test");
+        st = lksi_check_data(t, p->test, "test");
     if (st != LKS_OK)
         return st;
     f.order = lksi_alloc(p->train->data->count, sizeof *f.order);

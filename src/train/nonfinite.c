@@ -53,7 +53,7 @@ static lks_status explain_feed(struct lks_trainer *t, struct lksi_feed *feed, ui
                                uint64_t step)
 {
     struct lksi_step_plan *plan;
-    int64_t n = (int64_t)(samples * t->sample), bad = first_bad(feed->x, n);
+    int64_t n = (int64_t)(samples * t->sample), bad = t->tokens ? n : first_bad(feed->x, n);
     lks_status st = LKS_OK;
     if (bad < n)
         return lksi_fail(LKS_E_NONFINITE,

@@ -14,19 +14,21 @@
 
 static lks_status check_batch(const struct lks_trainer *t, const struct lks_batch *b)
 {
-    if (b->x == NULL || b->labels == NULL)
-        return lksi_fail(LKS_E_ARGUMENT, "the batch lacks %s", b->x == NULL ? "x" : "labels");
+    if (t->tokens ? b->tokens == NULL : b->x == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "the batch lacks %s", t->tokens ? "tokens" : "x");
+    if (t->positions > 0 && b->labels == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "the batch lacks labels");
     if (b->samples < 1 || b->samples > t->params.batch)
         return lksi_fail(LKS_E_ARGUMENT,
                          "the batch has %u samples, expected 1 to %u (`batch` of "
                          "the trainer)",
                          b->samples, t->params.batch);
-    for (uint32_t i = 0; i < b->samples; i++)
+    for (size_t i = 0; i < b->samples * t->positions; i++)
         if (b->labels[i] < 0 || b->labels[i] >= t->classes)
             return lksi_fail(LKS_E_ARGUMENT,
-                             "label %d of sample %u is out of range: with %lld classes, labels are "
+                             "label %d of sample %zu is out of range: with %lld classes, labels are "
                              "0 to %lld",
-                             (int)b->labels[i], i, (long long)t->classes,
+                             (int)b->labels[i], i / t->positions, (long long)t->classes,
                              (long long)t->classes - 1);
     return LKS_OK;
 }
@@ -55,8 +57,10 @@ static void fill_hyper(struct lks_trainer *t, float *hyper)
 static void fill_feed(struct lks_trainer *t, const struct lks_batch *b,
                       struct lksi_feed *feed)
 {
-    memcpy(feed->x, b->x, b->samples * t->sample * sizeof(float));
-    memcpy(feed->label, b->labels, b->samples * sizeof(int32_t));
+    const void *x = t->tokens ? (const void *)b->tokens : b->x;
+    memcpy(feed->x, x, b->samples * t->sample * sizeof(float));
+    if (t->positions > 0)
+        memcpy(feed->label, b->labels, b->samples * t->positions * sizeof(int32_t));
     fill_hyper(t, feed->hyper);
     lksi_feed_step(t, feed, t->step);
 }
@@ -81,14 +85,13 @@ static lks_status read_state(struct lks_trainer *t, const char *name, uint64_t b
 static lks_status read_info(struct lks_trainer *t, uint64_t step, struct lks_step_info *info)
 {
     uint64_t slot = step % LKSI_STEP_RANGE % LKSI_RING;
-    float pair[2];
-    lks_status st =
-        read_state(t, "ring", 2 * LKSI_RING * sizeof(float), slot * sizeof pair, pair, sizeof pair);
-    if (st == LKS_OK)
-        *info = (struct lks_step_info){.step = step,
-                                       .samples = t->plan[t->own_plan].batch,
-                                       .loss = pair[0],
-                                       .hits = (uint32_t)pair[1]};
+    float numbers[LKSI_MAX_LOSSES + 1];
+    uint64_t bytes = t->width * sizeof(float);
+    lks_status st = read_state(t, "ring", bytes * LKSI_RING, slot * bytes, numbers, bytes);
+    if (st == LKS_OK) {
+        *info = (struct lks_step_info){.step = step, .samples = t->plan[t->own_plan].batch};
+        lksi_read_slot(t, numbers, info);
+    }
     return st;
 }
 

@@ -78,7 +78,8 @@ lks_status lksi_step_plan_get(struct lks_trainer *t, uint32_t batch, bool traini
     };
     lks_status st;
     for (size_t i = 0; i < t->n_plan; i++)
-        if (t->plan[i].batch == batch && t->plan[i].training == training) {
+        if (t->plan[i].batch == batch && t->plan[i].training == training &&
+            (training || t->plan[i].output == t->output)) {
             *plan = &t->plan[i];
             return LKS_OK;
         }

@@ -19,23 +19,47 @@ static lks_status add_state(struct lks_graph *g, const char *name, enum lksi_dty
     return lksi_graph_add_state(g, name, &d, LKSI_NONE, 0, out);
 }
 
+/* Right answers: one a position, summed over sample and batch. */
+static lks_status add_hits(struct lks_graph *g, lksi_value *out)
+{
+    const struct lksi_sample_mean_attr sum = {.sum = 1};
+    lksi_value hit = g->hit;
+    lks_status st = LKS_OK;
+    if (g->value[hit].desc.rank > 1)
+        st = lksi_graph_add_node(g, "hits", "sample_mean", &sum, 1, &hit, &hit);
+    return st == LKS_OK ? lksi_graph_add_node(g, "hits", "batch_sum", NULL, 1, &hit, out) : st;
+}
+
+size_t lksi_ring_width(const struct lks_graph *g)
+{
+    return g->n_loss + (g->hit != LKSI_NONE ? 1 : 0);
+}
+
 static lks_status add_record(struct lks_graph *g, lksi_value step)
 {
-    lksi_value in[4] = {LKSI_NONE, step, g->loss, LKSI_NONE}, out;
-    lks_status st = lksi_graph_add_node(g, "hits", "batch_sum", NULL, 1, &g->hit, &in[3]);
+    lksi_value in[2 + LKSI_MAX_LOSSES + 1] = {LKSI_NONE, step}, out;
+    size_t width = lksi_ring_width(g);
+    lks_status st = LKS_OK;
+    for (size_t i = 0; i < g->n_loss; i++)
+        in[2 + i] = g->losses[i].value;
+    if (g->hit != LKSI_NONE)
+        st = add_hits(g, &in[2 + g->n_loss]);
     if (st == LKS_OK)
-        st = add_state(g, "ring", LKSI_F32, 2 * LKSI_RING, &in[0]);
+        st = add_state(g, "ring", LKSI_F32, (int64_t)width * LKSI_RING, &in[0]);
     if (st == LKS_OK)
-        st = lksi_graph_add_node(g, "record", "record", NULL, 4, in, &out);
+        st = lksi_graph_add_node(g, "record", "record", NULL, 2 + (int)width, in, &out);
     return st;
 }
 
 lks_status lksi_find_loss(const struct lks_graph *g, const char *name, lksi_value *out)
 {
-    if (name != NULL)
+    size_t i = 0;
+    while (name != NULL && i < g->n_loss && strcmp(g->losses[i].name, name) != 0)
+        i++;
+    if (i == g->n_loss)
         return lksi_fail(LKS_E_ARGUMENT, "an optimiser lowers the loss `%s`, which the graph lacks",
                          name);
-    *out = g->loss;
+    *out = g->losses[i].value;
     return LKS_OK;
 }
 
@@ -113,8 +137,11 @@ lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t
     }
     LKSI_TRY(lksi_graph_add_input(g, "hyper", &hyper, false, &ids->hyper));
     LKSI_TRY(lksi_graph_step_value(g, &ids->step));
-    if (!training)
+    ids->output = training ? LKSI_NONE : t->output;
+    if (!training && g->prob != LKSI_NONE)
         g->value[g->prob].keep = true;
+    if (ids->output != LKSI_NONE)
+        g->value[ids->output].keep = true;
     for (size_t i = 0; training && i < t->n_keep; i++)
         g->value[t->keep[i]].keep = true;
     LKSI_TRY(lksi_graph_fuse(g)); /* before gradients: they use what the fused operators keep */

@@ -38,6 +38,7 @@ struct lksi_step_plan {
     bool training;
     struct lksi_plan *plan;
     lksi_value x, label, hyper, step, prob;
+    lksi_value output; /* what lks_trainer_output asked for, or LKSI_NONE */
     size_t forward, backward; /* the stages before these end the forward and backward pass */
 };
 
@@ -87,7 +88,11 @@ struct lks_trainer {
     size_t n_plan, cap_plan, n_settled;
     struct lksi_feed feed[LKSI_FEEDS];
     size_t next_feed;
-    size_t sample; /* floats a sample */
+    size_t sample;    /* values a sample */
+    bool tokens;      /* which are integers */
+    size_t positions; /* labels a sample; 0: the graph has no labels */
+    size_t width;     /* numbers a slot of the ring */
+    lks_value output; /* of the next evaluation plan; see lksi_step_plan */
     int64_t classes;
     lks_value *keep; /* copy of params.keep */
     size_t n_keep;
@@ -155,6 +160,16 @@ lks_status lksi_param_write(struct lks_trainer *t, const char *arena, const char
  * with record alone. */
 lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t, uint32_t batch,
                            bool training, struct lksi_step_plan *ids);
+
+/* Numbers a slot of the ring: the losses in their order, then the hits if there are labels. */
+size_t lksi_ring_width(const struct lks_graph *g);
+/* Puts a slot into losses and hits of `info`. */
+void lksi_read_slot(const struct lks_trainer *t, const float *slot, struct lks_step_info *info);
+/* The loss `name`; the first one for NULL. */
+lks_status lksi_find_loss(const struct lks_graph *g, const char *name, lksi_value *out);
+
+/* LKS_E_INPUT unless the data set's samples and labels are what the graph takes. */
+lks_status lksi_check_data(const struct lks_trainer *t, const lks_dataset *d, const char *what);
 
 /* The only input besides the labels. */
 lksi_value lksi_data_input(const struct lks_graph *g);

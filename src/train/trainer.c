@@ -16,7 +16,7 @@ static lks_status check_params(const lks_graph *graph, const struct lks_trainer_
         return LKS_E_ARGUMENT;
     if (graph->loss == LKSI_NONE)
         return lksi_fail(LKS_E_ARGUMENT,
-                         "the graph has no loss; add lks_graph_softmax_cross_entropy");
+                         "the graph has no loss; add one, e.g. lks_graph_softmax_cross_entropy");
     if (graph->n_param == 0)
         return lksi_fail(LKS_E_ARGUMENT, "the graph has no parameters to train");
     if ((leaf & (leaf - 1)) != 0)
@@ -38,7 +38,14 @@ static lks_status check_inputs(struct lks_trainer *t)
     }
     if (found != 1)
         return lksi_fail(LKS_E_ARGUMENT, "the graph has %zu inputs, a trainer feeds one", found);
-    t->classes = g->value[g->logits].desc.dim[1];
+    t->tokens = g->value[lksi_data_input(g)].desc.dtype == LKSI_I32;
+    t->width = lksi_ring_width(g);
+    t->output = LKSI_NONE;
+    if (g->label != LKSI_NONE) {
+        const struct lksi_desc *logits = &g->value[g->logits].desc;
+        t->classes = logits->dim[logits->rank - 1];
+        t->positions = (size_t)lksi_desc_count(&g->value[g->label].desc);
+    }
     return LKS_OK;
 }
 
