@@ -56,6 +56,21 @@ LKS_API lks_status lks_graph_bias(lks_graph *graph, lks_value x,
 LKS_API lks_status lks_graph_prelu(lks_graph *graph, lks_value x,
                                    const struct lks_channel_params *params, lks_value *y);
 
+/* Dropout: in training y = kept ? x / (1 - p) : 0, kept with probability 1 - p, drawn anew for each
+ * element and step from the seed and the layer's name; in an evaluation y = x. */
+struct lks_dropout_params {
+    const char *name; /* NULL: dropout1, ... */
+    double p;         /* 0 to below 1 */
+};
+#ifndef __cplusplus
+#define lks_dropout_params(...) (&(struct lks_dropout_params){__VA_ARGS__})
+#endif
+/* p 0.5. Thread-safe. */
+LKS_API struct lks_dropout_params lks_dropout_params_default(void);
+/* `params` may be NULL. */
+LKS_API lks_status lks_graph_dropout(lks_graph *graph, lks_value x,
+                                     const struct lks_dropout_params *params, lks_value *y);
+
 #ifdef __cplusplus
 }
 #endif

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "check/real.h"
+#include "contract/philox.h"
+#include "op/attr.h"
 
 /* The element of operand k that meets the coordinates of y's element e. */
 static double operand(const struct lksi_real_io *io, int k, uint64_t e)
@@ -46,9 +48,24 @@ REAL(maximum_grad_b, a < b ? dy : 0.0, 0)
 REAL(minimum_grad_a, a <= b ? dy : 0.0, 0)
 REAL(minimum_grad_b, a > b ? dy : 0.0, 0)
 
+static void dropout(const struct lksi_real_io *io)
+{
+    const struct lksi_dropout_attr *a = io->call->attr;
+    uint64_t n = (uint64_t)lksi_desc_count(&io->call->out[0]);
+    uint64_t f = n / (uint64_t)io->call->out[0].dim[0];
+    const double *s = io->in[1];
+    uint64_t seed = (uint64_t)s[2] | (uint64_t)s[3] << 32;
+    for (uint64_t e = 0; e < n; e++) {
+        U32 w = lks_random_word(seed, a->stream, (U32)s[0], (uint64_t)s[4] * f + e);
+        double v = (w >> 8) * 0x1p-24 >= (double)(float)a->p ? io->in[0][e] / (1.0 - a->p) : 0.0;
+        lksi_real_put(io, 0, e, v, lksi_real_gamma(2, fabs(v)));
+    }
+}
+
 const struct lksi_real_entry lksi_real_binary[] = {
     {"add_wide", add_wide},
     {"div", div_real},
+    {"dropout", dropout},
     {"equal", equal},
     {"greater", greater},
     {"less", less},

@@ -269,6 +269,8 @@ static lks_status evaluation_node(struct lks_graph *g, const struct lks_graph *m
     for (size_t i = 0; i < model->n_norm && norm == NULL; i++)
         if (model->norm[i].node == index)
             norm = &model->norm[i];
+    if (norm == NULL && n->call.op->evaluation != NULL)
+        return lksi_graph_add_node(g, n->name, n->call.op->evaluation, NULL, 1, n->in, made);
     if (norm == NULL)
         return lksi_graph_add_node(g, n->name, n->call.op->name, n->call.attr, n->call.n_in, n->in,
                                    made);

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/stream.h"
 #include "graph/layer.h"
 #include "op/attr.h"
 
@@ -158,6 +159,36 @@ lks_status lks_graph_prelu(lks_graph *g, lks_value x, const struct lks_channel_p
         st = lksi_graph_add_node(g, l.name, "mul", NULL, 2, low, &part[1]);
     if (st == LKS_OK)
         st = lksi_graph_add_node(g, l.name, "add", NULL, 2, part, &out);
+    if (st == LKS_OK)
+        *y = out;
+    return st;
+}
+
+/* ---- dropout ---- */
+
+lks_status lks_graph_dropout(lks_graph *g, lks_value x, const struct lks_dropout_params *p,
+                             lks_value *y)
+{
+    struct lksi_dropout_attr attr;
+    struct lksi_layer_head l;
+    lksi_value in[2] = {x}, out;
+    lks_status st = lksi_layer_check(g, "dropout", x, y);
+    if (st != LKS_OK)
+        return st;
+    memset(&attr, 0, sizeof attr);
+    attr.p = p != NULL ? p->p : 0.5;
+    lksi_layer_begin(&l, g, "dropout", p != NULL ? p->name : NULL, NULL);
+    attr.stream = lksi_stream_id("dropout", l.name);
+    for (size_t i = 0; i < g->n_node; i++) {
+        const struct lksi_call *c = &g->node[i].call;
+        if (strcmp(c->op->name, "dropout") == 0 &&
+            ((const struct lksi_dropout_attr *)c->attr)->stream == attr.stream)
+            return lksi_fail(LKS_E_ARGUMENT, "dropout: `%s` and `%s` have one stream of random "
+                                             "numbers; name it otherwise", g->node[i].name, l.name);
+    }
+    st = lksi_graph_step_value(g, &in[1]);
+    if (st == LKS_OK)
+        st = lksi_graph_add_node(g, l.name, "dropout", &attr, 2, in, &out);
     if (st == LKS_OK)
         *y = out;
     return st;

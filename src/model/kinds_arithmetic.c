@@ -83,6 +83,19 @@ CHANNEL(scale)
 CHANNEL(bias)
 CHANNEL(prelu)
 
+static lks_status build_dropout(const struct lksi_layer_in *l, lks_value *y)
+{
+    double p = 0.5;
+    lks_status st = LKS_OK;
+    if (l->map != NULL)
+        st = lksi_map_float(l->map, "p", 0.0, 0.999, "p: 0.5", &p);
+    if (st != LKS_OK)
+        return st;
+    lksi_str_add(l->canon, " name=%s", l->name);
+    lksi_canon_float(l->canon, "p", p);
+    return lks_graph_dropout(l->graph, l->x[0], lks_dropout_params(.name = l->name, .p = p), y);
+}
+
 #define JOIN_ENTRY(name, most)                                                                     \
     {.word = #name,                                                                                \
      .prefix = #name,                                                                              \
@@ -138,5 +151,13 @@ const struct lksi_kind lksi_kinds_arithmetic[] = {
     CHANNEL_ENTRY(scale),
     CHANNEL_ENTRY(bias),
     CHANNEL_ENTRY(prelu),
+    {.word = "dropout",
+     .prefix = "dropout",
+     .example = "dropout: {p: 0.5}",
+     .bare = true,
+     .min_in = 1,
+     .max_in = 1,
+     .keys = {"p"},
+     .build = build_dropout},
     {0},
 };

@@ -65,6 +65,12 @@ struct lksi_samples_attr {
     int64_t first, count;
 };
 
+/* dropout: the share that is dropped, and the stream of "dropout:LAYER". */
+struct lksi_dropout_attr {
+    double p;
+    uint32_t stream, unused; /* no padding: compared as bytes */
+};
+
 /* The functions of contract/unary.h: the numbers a and b of the function. */
 struct lksi_unary_attr {
     float a, b;

@@ -157,6 +157,9 @@ struct lksi_op {
     /* Inputs 1 and up that follow from input 0 (saved statistics): `grad` counts what flows
      * through them as input 0's. Bit k: input k. */
     unsigned saved;
+    /* In an evaluation this operator, of input 0 alone and without attributes, stands for it; NULL:
+     * it stays. */
+    const char *evaluation;
     /* Items are spread over the outputs: one a channel. */
     bool strided;
     /* Checks inputs and attributes, fills out[], n_out, dims, dims_size. Errors name the operator,

@@ -49,6 +49,11 @@ struct lks_norm_params lks_norm_params_default(void)
     return (struct lks_norm_params){.eps = 1e-5};
 }
 
+struct lks_dropout_params lks_dropout_params_default(void)
+{
+    return (struct lks_dropout_params){.p = 0.5};
+}
+
 struct lks_channel_params lks_channel_params_default(void)
 {
     return (struct lks_channel_params){0};
