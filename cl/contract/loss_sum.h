@@ -5,7 +5,7 @@
  *   1. acc = +0; acc = fma(w_k, a_k, acc) for k upward; + 0.0f.
  * loss_sum_grad:  da = w dy. One product.
  * loss_ratio:     y = a / b, one division: the weighted mean from two means
- *                 (its gradient for a is loss_ratio of dy and b; b has none)
+ * loss_ratio_grad: db = 0 - (dy y) / b, one product, one division; da is loss_ratio of dy and b
  * Special values follow IEEE-754: 0 / 0 is a NaN. Error bound: 6 roundings over the magnitudes; half
  * an ulp for the others.
  */
@@ -49,6 +49,14 @@ LKS_INLINE void loss_ratio_item(LKS_GLOBAL LKS_CONST F32 *a, LKS_GLOBAL LKS_CONS
 {
     (void)d;
     y[i] = lks_div(a[i], b[i]);
+}
+
+LKS_INLINE void loss_ratio_grad_item(LKS_GLOBAL LKS_CONST F32 *dy, LKS_GLOBAL LKS_CONST F32 *y,
+                                     LKS_GLOBAL LKS_CONST F32 *b, LKS_GLOBAL F32 *db,
+                                     LKS_CONST struct loss_sum_dims *d, U64 i)
+{
+    (void)d;
+    db[i] = 0.0f - lks_div(dy[i] * y[i], b[i]);
 }
 
 #endif

@@ -132,6 +132,13 @@ static void loss_ratio(const struct lksi_real_io *io)
     lksi_real_put(io, 0, 0, v, lksi_real_gamma(1, fabs(v)));
 }
 
+static void loss_ratio_grad(const struct lksi_real_io *io)
+{
+    double v = -io->in[0][0] * io->in[1][0] / io->in[2][0];
+    lksi_real_put(io, 0, 0, v,
+                  lksi_real_gamma(2, fabs(v)) + lksi_real_gamma(1, 0.0) / io->in[2][0]);
+}
+
 /* ---- softmax ---- */
 
 static double weight_of(const struct lksi_softmax_loss_attr *a, uint64_t f)
@@ -239,6 +246,7 @@ const struct lksi_real_entry lksi_real_losses[] = {
     {"element_loss", element_loss},
     {"element_loss_grad", element_loss_grad},
     {"loss_ratio", loss_ratio},
+    {"loss_ratio_grad", loss_ratio_grad},
     {"loss_sum", loss_sum},
     {"loss_sum_grad", loss_sum},
     {"random", random_numbers},

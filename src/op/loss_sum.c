@@ -10,6 +10,7 @@
 LKSI_ITEM(loss_sum, in[0], in[1], in[2], in[3], in[4], in[5], out[0])
 LKSI_ITEM(loss_sum_grad, in[0], out[0])
 LKSI_ITEM(loss_ratio, in[0], in[1], out[0])
+LKSI_ITEM(loss_ratio_grad, in[0], in[1], in[2], out[0])
 
 static lks_status infer(struct lksi_call *call)
 {
@@ -48,10 +49,12 @@ static lks_status grad_ratio(struct lksi_builder *b, const struct lksi_call *cal
                              const lksi_value *in, const lksi_value *out, const lksi_value *dout,
                              const bool *need, lksi_value *din)
 {
-    lksi_value two[2] = {dout[0], in[1]};
+    lksi_value two[2] = {dout[0], in[1]}, three[3] = {dout[0], out[0], in[1]};
+    lks_status st = LKS_OK;
     (void)call;
-    (void)out;
-    return need[0] ? b->apply(b, "loss_ratio", NULL, 2, two, &din[0]) : LKS_OK;
+    if (need[0])
+        st = b->apply(b, "loss_ratio", NULL, 2, two, &din[0]);
+    return st == LKS_OK && need[1] ? b->apply(b, "loss_ratio_grad", NULL, 3, three, &din[1]) : st;
 }
 
 /* Calls with `low` to `high` numbers. */
@@ -87,11 +90,17 @@ static bool test_case_ratio(int index, bool long_run, struct lksi_call *call, vo
     return numbers(index, 2, 2, call);
 }
 
+static bool test_case_ratio_grad(int index, bool long_run, struct lksi_call *call, void *attr)
+{
+    (void)long_run;
+    (void)attr;
+    return numbers(index, 3, 3, call);
+}
+
 /* loss_ratio: the denominator is a mean of weights. */
 static uint32_t test_input_ratio(const struct lksi_call *call, int index, uint32_t bits)
 {
-    (void)call;
-    return index == 1 ? lks_bits(lks_abs(lks_float(bits)) + 0.5f) : bits;
+    return index == call->n_in - 1 ? lks_bits(lks_abs(lks_float(bits)) + 0.5f) : bits;
 }
 
 static const struct lksi_op loss_sum = {
@@ -135,4 +144,18 @@ static const struct lksi_op loss_ratio = {
     .test_input = test_input_ratio,
 };
 
-const struct lksi_op *const lksi_ops_loss_sum[] = {&loss_sum, &loss_sum_grad, &loss_ratio, NULL};
+static const struct lksi_op loss_ratio_grad = {
+    .name = "loss_ratio_grad",
+    .contract = "contract/loss_sum.h",
+    .dims = "loss_sum_dims",
+    .min_in = 3,
+    .max_in = 3,
+    .n_out = 1,
+    .infer = infer,
+    .item = loss_ratio_grad_item_c,
+    .test_case = test_case_ratio_grad,
+    .test_input = test_input_ratio,
+};
+
+const struct lksi_op *const lksi_ops_loss_sum[] = {&loss_sum, &loss_sum_grad, &loss_ratio,
+                                                    &loss_ratio_grad, NULL};

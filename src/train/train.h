@@ -174,9 +174,6 @@ lks_status lksi_check_data(const struct lks_trainer *t, const lks_dataset *d, co
 /* The only input besides the labels. */
 lksi_value lksi_data_input(const struct lks_graph *g);
 
-/* step_graph.c: the loss called `name`; NULL: the first. */
-lks_status lksi_find_loss(const struct lks_graph *g, const char *name, lksi_value *out);
-
 /* plans.c: the plan for a batch size, made at its first use. The pointer is valid until the next
  * call. */
 lks_status lksi_step_plan_get(struct lks_trainer *t, uint32_t batch, bool training,
