@@ -1,6 +1,6 @@
 /*
- * model.h - the model behind lks_model, shared by model.c (file, data, training) and
- * model_layers.c (network).
+ * model.h - the model behind lks_model, shared by model.c (file, network), model_data.c,
+ * model_layers.c and model_train.c.
  */
 #ifndef LKSI_MODEL_H
 #define LKSI_MODEL_H
@@ -52,6 +52,14 @@ struct lks_model {
  */
 lks_status lksi_model_layers(struct lks_model *m, const struct lksi_node *layers,
                              struct lksi_str *canon);
+
+/* model_data.c: the section `data`; */
+lks_status lksi_model_data(struct lks_model *m, const struct lksi_node *root);
+/* the canonical form of what goes in, without the batch; */
+void lksi_model_canon_head(const struct lks_model *m, struct lksi_str *canon);
+/* and the check that the labels of `data` (`which` in the file) are outputs of the last layer. */
+lks_status lksi_model_check_classes(const struct lks_model *m, const struct lksi_node *root,
+                                    const lks_dataset *data, const char *which);
 
 /* model_train.c: the section `train`, and, once the network is known, its patterns. */
 lks_status lksi_model_train(struct lks_model *m, const struct lksi_node *root);
