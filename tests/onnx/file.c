@@ -192,3 +192,22 @@ int onnx_attr_ints(const Onnx__NodeProto *n, const char *name, int64_t *out)
         out[i] = a->ints[i];
     return count;
 }
+
+bool onnx_attr_add(Onnx__NodeProto *n, const char *name, float value)
+{
+    Onnx__AttributeProto *a, **more;
+    if (onnx_attr(n, name) != NULL)
+        return false;
+    a = malloc(sizeof *a);
+    more = realloc(n->attribute, (n->n_attribute + 1) * sizeof *more);
+    if (a == NULL || more == NULL)
+        abort();
+    onnx__attribute_proto__init(a); /* freed with the model */
+    a->name = strdup(name);
+    a->has_type = a->has_f = 1;
+    a->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT;
+    a->f = value;
+    more[n->n_attribute++] = a;
+    n->attribute = more;
+    return true;
+}

@@ -39,6 +39,8 @@ int64_t onnx_attr_int(const Onnx__NodeProto *n, const char *name, int64_t otherw
 float onnx_attr_float(const Onnx__NodeProto *n, const char *name, float otherwise);
 const char *onnx_attr_text(const Onnx__NodeProto *n, const char *name, const char *otherwise,
                            char *room, size_t size);
+/* Adds one that the node does not have; false: it has it. */
+bool onnx_attr_add(Onnx__NodeProto *n, const char *name, float value);
 /* The integers of a list; 0 if it is absent. At most ONNX_MAX_RANK * 2. */
 int onnx_attr_ints(const Onnx__NodeProto *n, const char *name, int64_t *out);
 

@@ -19,6 +19,22 @@ const char *net_no(struct net *net, const char *format, ...)
     return net->why;
 }
 
+const char *net_beyond(struct net *net, enum net_reason why)
+{
+    static const char *const text[] = {
+        [NET_TYPE] = "an element type other than 32-bit float",
+        [NET_EMPTY] = "an empty tensor",
+        [NET_PLAIN] = "a sequence or an optional in place of a tensor",
+        [NET_RANDOM] = "random numbers",
+        [NET_3D] = "windows over three dimensions",
+        [NET_CUBIC] = "cubic interpolation",
+        [NET_LATE] = "a shape or limit that is computed on the way",
+        [NET_HOST] = "shapes, constants and integers only: nothing to run on a device",
+    };
+    net->beyond = why;
+    return net_no(net, "%s", text[why]);
+}
+
 int64_t net_count(int rank, const int64_t *dim)
 {
     int64_t n = 1;
@@ -65,28 +81,30 @@ const struct net_value *net_input(const struct net *net, const Onnx__NodeProto *
     return find(net, n->input[i]);
 }
 
-/* A shape that a graph can hold: ones in front are left out. */
-static bool graph_shape(int rank, const int64_t *dim, struct lksi_desc *d)
+/* A shape that a graph can hold: the first dimensions are joined where they are too many. */
+static struct lksi_desc graph_shape(int rank, const int64_t *dim)
 {
-    memset(d, 0, sizeof *d);
-    while (rank > LKSI_MAX_RANK && dim[0] == 1) {
-        rank--;
-        dim++;
-    }
-    if (rank > LKSI_MAX_RANK)
-        return false;
-    d->dtype = LKSI_F32;
-    d->rank = rank > 0 ? rank : 1;
-    d->dim[0] = 1;
-    for (int k = 0; k < rank; k++)
-        d->dim[k] = dim[k];
-    return true;
+    struct lksi_desc d;
+    int extra = rank > LKSI_MAX_RANK ? rank - LKSI_MAX_RANK : 0;
+    memset(&d, 0, sizeof d);
+    d.dtype = LKSI_F32;
+    d.rank = rank > 0 ? rank - extra : 1;
+    d.dim[0] = net_count(rank < extra + 1 ? rank : extra + 1, dim);
+    for (int k = 1; k < d.rank; k++)
+        d.dim[k] = dim[k + extra];
+    return d;
+}
+
+void net_own(struct net *net, struct onnx_tensor *t)
+{
+    if (!lksi_grow(&net->owned, &net->cap_owned, net->n_owned + 1, sizeof *net->owned))
+        abort();
+    net->owned[net->n_owned++] = t;
 }
 
 lksi_value net_in(struct net *net, const Onnx__NodeProto *n, size_t i)
 {
-    struct net_value *p =
-        i < n->n_input && n->input[i][0] != '\0' ? find(net, n->input[i]) : NULL;
+    struct net_value *p = i < n->n_input && n->input[i][0] != '\0' ? find(net, n->input[i]) : NULL;
     struct lksi_desc d;
     char name[96];
     if (p == NULL) {
@@ -97,17 +115,14 @@ lksi_value net_in(struct net *net, const Onnx__NodeProto *n, size_t i)
         return p->value;
     if (p->type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT &&
         p->type != ONNX__TENSOR_PROTO__DATA_TYPE__BOOL) {
-        net_no(net, "element type other than 32-bit float");
-        return LKSI_NONE;
-    }
-    if (!graph_shape(p->rank, p->dim, &d)) {
-        net_no(net, "more than %d dimensions", LKSI_MAX_RANK);
+        net_beyond(net, NET_TYPE);
         return LKSI_NONE;
     }
     if (net_count(p->rank, p->dim) == 0) {
-        net_no(net, "an empty tensor");
+        net_beyond(net, NET_EMPTY);
         return LKSI_NONE;
     }
+    d = graph_shape(p->rank, p->dim);
     snprintf(name, sizeof name, "in%d", (int)(p - net->value));
     if (lksi_graph_add_input(net->graph, name, &d, false, &p->value) != LKS_OK) {
         net_no(net, "%s", lks_error_message());
@@ -116,50 +131,78 @@ lksi_value net_in(struct net *net, const Onnx__NodeProto *n, size_t i)
     return p->value;
 }
 
+bool net_feed(struct net *net, struct onnx_tensor *t, lksi_value *v)
+{
+    struct lksi_desc d = graph_shape(t->rank, t->dim);
+    struct net_value *p;
+    char name[96];
+    d.dtype = t->f != NULL ? LKSI_F32 : LKSI_I32;
+    net_own(net, t);
+    snprintf(name, sizeof name, "in%zu", net->n_value);
+    if (lksi_graph_add_input(net->graph, name, &d, false, v) != LKS_OK) {
+        net_no(net, "%s", lks_error_message());
+        return false;
+    }
+    p = net_put(net, NULL, *v, t->type, t->rank, t->dim);
+    p->host = t;
+    return true;
+}
+
+bool net_apply_all(struct net *net, const char *op, const void *attr, int n_in,
+                   const lksi_value *in, lksi_value *out)
+{
+    for (int i = 0; i < n_in; i++)
+        if (in[i] == LKSI_NONE)
+            return false;
+    if (lksi_graph_add_node(net->graph, NULL, op, attr, n_in, in, out) != LKS_OK) {
+        net_no(net, "%s", lks_error_message());
+        return false;
+    }
+    return true;
+}
+
 bool net_apply(struct net *net, const char *op, const void *attr, int n_in, const lksi_value *in,
                lksi_value *out)
 {
     lksi_value made[LKSI_MAX_OUT];
-    for (int i = 0; i < n_in; i++)
-        if (in[i] == LKSI_NONE)
-            return false;
-    if (lksi_graph_add_node(net->graph, NULL, op, attr, n_in, in, made) != LKS_OK) {
-        net_no(net, "%s", lks_error_message());
+    if (!net_apply_all(net, op, attr, n_in, in, made))
         return false;
-    }
     *out = made[0];
     return true;
 }
 
-bool net_reshape(struct net *net, lksi_value x, int rank, const int64_t *dim, lksi_value *out)
+bool net_view(struct net *net, lksi_value x, const struct net_shape *s, lksi_value *out)
 {
     struct lksi_reshape_attr attr;
-    struct lksi_desc d;
+    struct lksi_desc d = graph_shape(s->rank, s->dim);
     memset(&attr, 0, sizeof attr);
-    if (!graph_shape(rank, dim, &d)) {
-        net_no(net, "more than %d dimensions", LKSI_MAX_RANK);
-        return false;
-    }
     attr.rank = d.rank;
-    for (int k = 0; k < d.rank; k++)
-        attr.dim[k] = d.dim[k];
+    memcpy(attr.dim, d.dim, sizeof attr.dim);
+    if (x != LKSI_NONE && lksi_desc_equal(&net->graph->value[x].desc, &d)) {
+        *out = x;
+        return true;
+    }
     return net_apply(net, "reshape", &attr, 1, &x, out);
 }
 
-const char *net_result(struct net *net, const Onnx__NodeProto *n, size_t i, lksi_value v, int rank,
-                       const int64_t *dim)
+const char *net_result_as(struct net *net, const Onnx__NodeProto *n, size_t i, lksi_value v,
+                          const struct net_shape *s, int type)
 {
     if (i < n->n_output && n->output[i][0] != '\0')
-        net_put(net, n->output[i], v, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, rank, dim);
+        net_put(net, n->output[i], v, type, s->rank, s->dim);
     return NULL;
+}
+
+const char *net_result(struct net *net, const Onnx__NodeProto *n, size_t i, lksi_value v,
+                       const struct net_shape *s)
+{
+    return net_result_as(net, n, i, v, s, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT);
 }
 
 const char *net_result_host(struct net *net, const Onnx__NodeProto *n, size_t i,
                             struct onnx_tensor *t)
 {
-    if (!lksi_grow(&net->owned, &net->cap_owned, net->n_owned + 1, sizeof *net->owned))
-        abort();
-    net->owned[net->n_owned++] = t;
+    net_own(net, t);
     if (i < n->n_output && n->output[i][0] != '\0')
         net_put_host(net, n->output[i], t);
     return NULL;
@@ -192,8 +235,8 @@ static lks_status copy_graph(const struct net *net, size_t n, const lksi_value *
     return st;
 }
 
-lks_status net_run(struct net *net, const char *device, bool plain, size_t n,
-                   const lksi_value *v, float *const *out)
+lks_status net_run(struct net *net, const char *device, bool plain, size_t n, const lksi_value *v,
+                   float *const *out)
 {
     struct lksi_dev_params where = {.select = device, .cache_dir = ""};
     struct lksi_dev *dev = NULL;
