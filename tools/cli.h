@@ -149,6 +149,6 @@ void list_ops(void);
 /* ---- subcommands ---- */
 
 extern const struct command command_bench, command_check, command_compare, command_devices,
-    command_eval, command_hash, command_predict, command_summary, command_train;
+    command_eval, command_hash, command_predict, command_sample, command_summary, command_train;
 
 #endif

@@ -23,7 +23,7 @@ _lockstep() {
         return
         ;;
     --epochs | -e | --steps | --batch | -b | --seed | --expect-accuracy | --checkpoint-every | \
-        --threads | --index | -i | --op | --schedule | --case | --in | --kernel | --stride | --pad | \
+        --threads | --index | -i | --of | --beside | --count | --columns | --op | --schedule | --case | --in | --kernel | --stride | --pad | \
         --groups | --leaf | --repeats | -n | -k)
         return
         ;;

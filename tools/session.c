@@ -38,6 +38,8 @@ int session_open(struct session *s, const char *command, const char *model_file,
     p.plain = o->plain;
     if (o->batch.given)
         p.batch = (uint32_t)o->batch.value;
+    if (o->seed.given)
+        p.seed = o->seed.value;
     st = lksi_weights_check(lks_model_graph(s->model), &p, o->weights);
     if (st != LKS_OK)
         return fail_library(st);

@@ -1,5 +1,5 @@
 /*
- * session.h - a model on a device with given weights: what eval and predict begin with.
+ * session.h - a model on a device with given weights: what eval, predict and sample begin with.
  */
 #ifndef LKS_TOOLS_SESSION_H
 #define LKS_TOOLS_SESSION_H
@@ -18,6 +18,7 @@ struct session_options {
     struct device_choice device;
     struct number batch;
     const char *weights, *data;
+    struct number seed; /* of random numbers; not in the table of options */
     bool plain;
 };
 #define SESSION_OPTIONS(type, member)                                                              \

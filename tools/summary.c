@@ -34,7 +34,10 @@ static int list_layers(void)
         printf("%-19s", k->word);
         for (size_t n = 0; n < LKSI_COUNT(k->keys) && k->keys[n] != NULL; n++)
             printf(" %s", k->keys[n]);
-        printf("%s%s name\n", k->shares ? " share" : "", k->max_in > 0 ? " from" : "");
+        for (size_t n = 0; n < LKSI_COUNT(k->inputs) && k->inputs[n] != NULL; n++)
+            printf(" %s", k->inputs[n]);
+        printf("%s%s name\n", k->shares ? " share" : "",
+               k->max_in > 0 && k->inputs[0] == NULL ? " from" : "");
     }
     return EXIT_OK;
 }

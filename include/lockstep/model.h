@@ -74,6 +74,9 @@ LKS_API size_t lks_model_layer_count(const lks_model *model);
 /* LKS_E_ARGUMENT past the last layer. */
 LKS_API lks_status lks_model_layer(const lks_model *model, size_t index,
                                    struct lks_layer_info *info);
+/* *value is what the layer `name` gives (of a block's use: its last layer; "input": the data), for
+ * lks_trainer_output and lks_trainer_params.keep. LKS_E_ARGUMENT if there is no such layer. */
+LKS_API lks_status lks_model_value(const lks_model *model, const char *name, lks_value *value);
 
 #ifdef __cplusplus
 }

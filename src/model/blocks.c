@@ -95,7 +95,7 @@ fail:
 /* A use takes its own keys and the block's arguments. */
 static lks_status check_use(const struct lksi_node *use, const struct lksi_node *defaults)
 {
-    static const char *const own[] = {"use", "times", "name", "from"};
+    static const char *const own[] = {"use", "times", "name", "from", "share"};
     size_t n = LKSI_COUNT(own), args = defaults != NULL ? defaults->count : 0;
     const char **keys = lksi_alloc(n + args, sizeof *keys);
     lks_status st = LKS_OK;

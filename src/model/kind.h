@@ -32,6 +32,7 @@ struct lksi_kind {
     bool bare;                 /* may stand without keys */
     bool shares;               /* has parameters and takes `share` */
     int min_in, max_in;        /* values it takes; 1 and 1 for most */
+    const char *inputs[3];     /* in place of `from`, a key for each value it takes; ends with NULL */
     const char *keys[14];      /* beside name, from and share; ends with NULL */
     lks_status (*build)(const struct lksi_layer_in *l, lks_value *y);
 };

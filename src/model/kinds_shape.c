@@ -15,6 +15,11 @@ static lks_status build_stop_gradient(const struct lksi_layer_in *l, lks_value *
     return lks_graph_stop_gradient(l->graph, l->x[0], y);
 }
 
+static lks_status build_gradient(const struct lksi_layer_in *l, lks_value *y)
+{
+    return lks_graph_gradient(l->graph, l->x[0], l->x[1], y);
+}
+
 /* ---- lists of numbers, one an axis ---- */
 
 /* The list under `key`, at most LKS_MAX_AXES numbers; *n is 0 if it is missing. */
@@ -281,6 +286,13 @@ const struct lksi_kind lksi_kinds_shape[] = {
      .min_in = 1,
      .max_in = 1,
      .build = build_stop_gradient},
+    {.word = "gradient",
+     .prefix = "gradient",
+     .example = "gradient: {of: score, by: image}",
+     .min_in = 2,
+     .max_in = 2,
+     .inputs = {"of", "by"},
+     .build = build_gradient},
     ONE("reshape", "reshape: {shape: [7, 7, -1]}", build_reshape, "shape"),
     ONE("transpose", "transpose: {order: [2, 0, 1]}", build_transpose, "order"),
     {.word = "concat",

@@ -243,3 +243,16 @@ lks_status lks_model_layer(const lks_model *model, size_t index, struct lks_laye
     *info = made;
     return LKS_OK;
 }
+
+lks_status lks_model_value(const lks_model *m, const char *name, lks_value *value)
+{
+    size_t at;
+    if (m == NULL || name == NULL || value == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_model_value: an argument is NULL");
+    at = lksi_model_layer_called(m, name);
+    if (at == 0 && strcmp(name, "input") != 0)
+        return lksi_fail(LKS_E_ARGUMENT, "no layer is named `%s`; `lockstep summary` lists them",
+                         name);
+    *value = at == 0 ? m->input : m->layer[at - 1].value;
+    return LKS_OK;
+}

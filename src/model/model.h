@@ -61,6 +61,9 @@ void lksi_model_canon_head(const struct lks_model *m, struct lksi_str *canon);
 lks_status lksi_model_check_classes(const struct lks_model *m, const struct lksi_node *root,
                                     const lks_dataset *data, const char *which);
 
+/* The layer or use of a block called `name`: its number from 1; 0: none. */
+size_t lksi_model_layer_called(const struct lks_model *m, const char *name);
+
 /* model_train.c: the section `train`, and, once the network is known, its patterns. */
 lks_status lksi_model_train(struct lks_model *m, const struct lksi_node *root);
 lks_status lksi_model_check_train(const struct lks_model *m, const struct lksi_node *root);

@@ -17,6 +17,7 @@ struct scope {
     const char *prefix;        /* in front of the names of its layers */
     size_t first;              /* the layers before it */
     size_t in;                 /* what it takes: 0 the input, i + 1 layer i */
+    const char *share;         /* the prefix of the use whose parameters it takes, or NULL */
     int depth;
     size_t *uses; /* of blocks in it so far */
 };
@@ -37,16 +38,28 @@ static lks_status all_words(const char ***words, size_t *count)
     return LKS_OK;
 }
 
+static size_t input_keys(const struct lksi_kind *kind, const char **keys)
+{
+    size_t n = 0;
+    while (n < LKSI_COUNT(kind->inputs) && kind->inputs[n] != NULL) {
+        keys[n] = kind->inputs[n];
+        n++;
+    }
+    return n;
+}
+
 static lks_status check_keys(const struct lksi_node *map, const struct lksi_kind *kind)
 {
-    const char *keys[LKSI_COUNT(kind->keys) + 3];
+    const char *keys[LKSI_COUNT(kind->keys) + LKSI_COUNT(kind->inputs) + 3];
     size_t n = 0;
     while (n < LKSI_COUNT(kind->keys) && kind->keys[n] != NULL) {
         keys[n] = kind->keys[n];
         n++;
     }
     keys[n++] = "name";
-    if (kind->max_in > 0)
+    if (kind->inputs[0] != NULL)
+        n += input_keys(kind, keys + n);
+    else if (kind->max_in > 0)
         keys[n++] = "from";
     if (kind->shares)
         keys[n++] = "share";
@@ -115,8 +128,7 @@ static lks_status check_name(const struct lksi_node *node, const char **given)
     return st;
 }
 
-/* The layer or use of a block called `name`: its number from 1; 0: none. */
-static size_t layer_called(const struct lks_model *m, const char *name)
+size_t lksi_model_layer_called(const struct lks_model *m, const char *name)
 {
     for (size_t i = 0; i < m->n_layer; i++)
         if (strcmp(m->layer[i].name, name) == 0)
@@ -148,7 +160,7 @@ static lks_status read_name(const struct lks_model *m, const struct scope *s,
         free(name.text);
         return LKS_E_MEMORY;
     }
-    taken = layer_called(m, name.text);
+    taken = lksi_model_layer_called(m, name.text);
     if (taken > 0) {
         st = lksi_node_fail(node != NULL ? node : item,
                             "the layer name `%s` is taken by the "
@@ -180,7 +192,7 @@ static lks_status look_up(const struct lks_model *m, const struct scope *s, cons
         lksi_str_add(&full, "%s%s", s->prefix, name);
         if (full.failed)
             return LKS_E_MEMORY;
-        *out = layer_called(m, full.text);
+        *out = lksi_model_layer_called(m, full.text);
         free(full.text);
     }
     return LKS_OK;
@@ -217,6 +229,24 @@ static lks_status find_layer(const struct lks_model *m, const struct scope *s,
     return st;
 }
 
+/* What a layer takes that names each value by a key of its own. */
+static lks_status read_inputs(const struct lks_model *m, const struct scope *s,
+                              const struct lksi_kind *kind, const struct lksi_node *map,
+                              size_t *from, int *n_from)
+{
+    const char *keys[LKSI_COUNT(kind->inputs)];
+    size_t n = input_keys(kind, keys);
+    const struct lksi_node *node;
+    lks_status st = LKS_OK;
+    for (size_t i = 0; i < n; i++) {
+        LKSI_TRY(lksi_node_need(map, keys[i], kind->example, &node));
+        LKSI_TRY(find_layer(m, s, node, &from[i]));
+    }
+    *n_from = (int)n;
+fail:
+    return st;
+}
+
 /* What the layer takes: the one before, or those named by `from`. */
 static lks_status read_from(const struct lks_model *m, const struct scope *s,
                             const struct lksi_node *where, const struct lksi_kind *kind,
@@ -228,6 +258,8 @@ static lks_status read_from(const struct lks_model *m, const struct scope *s,
     *n_from = 0;
     if (kind->max_in == 0)
         return LKS_OK;
+    if (kind->inputs[0] != NULL)
+        return read_inputs(m, s, kind, map, from, n_from);
     if (node == NULL) {
         from[0] = m->n_layer == s->first ? s->in : m->n_layer;
     } else if (node->kind == LKSI_NODE_SEQUENCE) {
@@ -253,6 +285,34 @@ fail:
     return st;
 }
 
+static const char *owner_of(const struct lksi_layer *l)
+{
+    return l->owner != NULL ? l->owner : l->name;
+}
+
+/* In a use of a block that shares: the same layer of the other use. */
+static lks_status read_counterpart(const struct lks_model *m, const struct scope *s,
+                                   const struct lksi_kind *kind, const struct lksi_node *item,
+                                   const char *name, const char **share)
+{
+    struct lksi_str other = {0};
+    size_t at;
+    lks_status st = LKS_OK;
+    if (s->share == NULL || *share != NULL || !kind->shares)
+        return LKS_OK;
+    lksi_str_add(&other, "%s%s", s->share, name + strlen(s->prefix));
+    if (other.failed)
+        return LKS_E_MEMORY;
+    at = lksi_model_layer_called(m, other.text);
+    if (at == 0 || strcmp(m->layer[at - 1].type, kind->word) != 0)
+        st = lksi_node_fail(item, "no `%s` layer is named `%s`, whose parameters `%s` should take",
+                            kind->word, other.text, name);
+    else
+        *share = owner_of(&m->layer[at - 1]);
+    free(other.text);
+    return st;
+}
+
 /* The layer whose parameters it takes, which must be of the same kind. */
 static lks_status read_share(const struct lks_model *m, const struct scope *s,
                              const struct lksi_kind *kind, const struct lksi_node *map,
@@ -271,7 +331,7 @@ static lks_status read_share(const struct lks_model *m, const struct scope *s,
         return lksi_node_fail(node, "`%s` is no `%s` layer, whose parameters could be shared",
                               node->text, kind->word);
     /* The first owner's name, if that layer shares itself. */
-    *share = m->layer[at - 1].owner != NULL ? m->layer[at - 1].owner : m->layer[at - 1].name;
+    *share = owner_of(&m->layer[at - 1]);
     return LKS_OK;
 }
 
@@ -340,6 +400,7 @@ static lks_status add_layer(struct lks_model *m, const struct scope *s,
     LKSI_TRY(read_from(m, s, where, kind, map, from, &in.n_x));
     LKSI_TRY(read_share(m, s, kind, map, &in.share));
     LKSI_TRY(read_name(m, s, item, map, kind->prefix, count_kind(m, s, kind->word), &l.name));
+    LKSI_TRY(read_counterpart(m, s, kind, item, l.name, &in.share));
     LKSI_TRY(from_text(m, from, in.n_x, &l.from));
     if (in.share != NULL && (l.owner = lksi_strdup(in.share)) == NULL) {
         st = LKS_E_MEMORY;
@@ -359,6 +420,12 @@ static lks_status add_layer(struct lks_model *m, const struct scope *s,
         goto fail;
     lksi_str_add(canon, "\n");
     LKSI_TRY(measure(m, &l, scalars, nodes));
+    if (s->share != NULL && l.parameters > 0) {
+        st = lksi_node_fail(item, "`%s` has parameters that cannot be shared, so the block cannot "
+                                  "take `share`",
+                            kind->word);
+        goto fail;
+    }
     if (m->n_layer >= LKSI_MODEL_MAX_LAYERS) {
         st = lksi_node_fail(item, "more than %d layers", LKSI_MODEL_MAX_LAYERS);
         goto fail;
@@ -392,17 +459,20 @@ static lks_status name_last(struct lks_model *m, const char *name)
 /* The layers of a block once, under the name `name`. */
 static lks_status add_block_once(struct lks_model *m, const struct scope *outer,
                                  const struct lksi_node *use, size_t in, const char *name,
-                                 struct lksi_str *canon)
+                                 const char *share, struct lksi_str *canon)
 {
     struct lksi_block_body body = {0};
-    struct lksi_str prefix = {0};
+    struct lksi_str prefix = {0}, other = {0};
     size_t uses = 0;
-    struct scope s = {outer, NULL, m->n_layer, in, outer->depth + 1, &uses};
-    lks_status st;
+    struct scope s = {outer, NULL, m->n_layer, in, NULL, outer->depth + 1, &uses};
+    lks_status st = LKS_E_MEMORY;
     lksi_str_add(&prefix, "%s_", name);
-    if (prefix.failed)
-        return LKS_E_MEMORY;
+    if (share != NULL)
+        lksi_str_add(&other, "%s_", share);
+    if (prefix.failed || other.failed)
+        goto fail;
     s.prefix = prefix.text;
+    s.share = other.text;
     LKSI_TRY(lksi_block_body_make(m->blocks, use, &body));
     st = add_layers(m, &s, body.layers, canon);
     if (st == LKS_E_INPUT)
@@ -412,8 +482,49 @@ static lks_status add_block_once(struct lks_model *m, const struct scope *outer,
     st = name_last(m, name);
 fail:
     free(prefix.text);
+    free(other.text);
     lksi_block_body_free(&body);
     return st;
+}
+
+/* The use of a block whose parameters this one takes, by its full name; NULL: none. The caller frees
+ * *out. Inside a use that shares it is the counterpart. */
+static lks_status read_block_share(const struct lks_model *m, const struct scope *s,
+                                   const struct lksi_node *use, const char *name, char **out)
+{
+    const struct lksi_node *node = lksi_node_get(use, "share");
+    struct lksi_str full = {0};
+    const char *given;
+    size_t at = 0;
+    lks_status st = LKS_OK;
+    *out = NULL;
+    if (node != NULL) {
+        LKSI_TRY(lksi_node_string(node, "share: block1", &given));
+        lksi_str_add(&full, "%s%s", s->prefix, given);
+        while (at < m->n_block && !full.failed && strcmp(m->block[at].name, full.text) != 0)
+            at++;
+        if (at == m->n_block && !full.failed) {
+            st = lksi_node_fail(node, "no earlier use of a block is named `%s`", given);
+            free(full.text);
+            return st;
+        }
+    } else if (s->share != NULL) {
+        lksi_str_add(&full, "%s%s", s->share, name + strlen(s->prefix));
+    }
+    *out = full.text;
+    st = full.failed ? LKS_E_MEMORY : LKS_OK;
+fail:
+    return st;
+}
+
+/* NAME_3, or NAME where there is one. */
+static char *numbered(const char *name, int64_t i, int64_t times)
+{
+    struct lksi_str text = {0};
+    lksi_str_add(&text, "%s", name);
+    if (times > 1)
+        lksi_str_add(&text, "_%d", (int)i);
+    return text.text;
 }
 
 /* `- block: {use: NAME, times: N, name: X}`. One use is called X; several are X_1, X_2, ..., and X
@@ -424,7 +535,7 @@ static lks_status add_block(struct lks_model *m, const struct scope *s,
     const struct lksi_node *use = item->items[0], *node;
     size_t in = m->n_layer == s->first ? s->in : m->n_layer;
     int64_t times = 1;
-    char *name = NULL;
+    char *name = NULL, *share = NULL;
     lks_status st = LKS_OK;
     if (s->depth >= LKSI_BLOCK_MAX_DEPTH)
         return lksi_node_fail(use, "blocks inside blocks, more than %d deep",
@@ -435,13 +546,15 @@ static lks_status add_block(struct lks_model *m, const struct scope *s,
     if (node != NULL)
         LKSI_TRY(find_layer(m, s, node, &in));
     LKSI_TRY(read_name(m, s, item, use, "block", (*s->uses)++, &name));
+    LKSI_TRY(read_block_share(m, s, use, name, &share));
     for (int64_t i = 1; i <= times; i++) {
-        struct lksi_str one = {0};
-        lksi_str_add(&one, "%s", name);
-        if (times > 1)
-            lksi_str_add(&one, "_%d", (int)i);
-        st = one.failed ? LKS_E_MEMORY : add_block_once(m, s, use, in, one.text, canon);
-        free(one.text);
+        char *one = numbered(name, i, times);
+        char *other = share != NULL ? numbered(share, i, times) : NULL;
+        st = one == NULL || (share != NULL && other == NULL)
+                 ? LKS_E_MEMORY
+                 : add_block_once(m, s, use, in, one, other, canon);
+        free(one);
+        free(other);
         if (st != LKS_OK)
             goto fail;
         in = m->n_layer;
@@ -450,6 +563,7 @@ static lks_status add_block(struct lks_model *m, const struct scope *s,
         st = name_last(m, name);
 fail:
     free(name);
+    free(share);
     return st;
 }
 

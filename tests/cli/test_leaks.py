@@ -12,6 +12,7 @@ class Leaks(Case):
         same = ["--device", device, "--weights", self.path("run/weights.safetensors")]
         self.good("eval", self.model, *same)
         self.good("predict", self.model, *same, "--index", "3", "--probabilities")
+        self.good("sample", self.model, *same, "--of", "input", "--count", "3")
         self.good("summary", self.model, "--device", device)
         self.good("hash", self.path("run/best.safetensors"))
         write(self.path("run/checkpoint.safetensors"), b"damaged")

@@ -8,7 +8,7 @@ import sys
 
 from common import Case, PROGRAM, ROOT, main, write
 
-COMMANDS = ["train", "eval", "predict", "hash", "summary", "devices", "compare", "check",
+COMMANDS = ["train", "eval", "predict", "sample", "hash", "summary", "devices", "compare", "check",
             "bench"]
 
 
