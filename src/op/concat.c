@@ -34,7 +34,7 @@ static lks_status infer(struct lksi_call *call)
     y.dim[a->axis] = 0;
     for (int i = 0; i < call->n_in; i++) {
         struct lksi_desc wanted = y;
-        char what[16];
+        char what[24];
         snprintf(what, sizeof what, "input %d", i);
         if (call->in[i].rank == y.rank)
             wanted.dim[a->axis] = call->in[i].dim[a->axis];

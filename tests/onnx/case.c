@@ -138,14 +138,6 @@ static bool build(struct test *t)
     return true;
 }
 
-static const struct net_value *value_called(const struct net *net, const char *name)
-{
-    for (size_t i = net->n_value; i-- > 0;)
-        if (strcmp(net->value[i].name, name) == 0)
-            return &net->value[i];
-    return NULL;
-}
-
 static double wanted(const struct onnx_tensor *t, int64_t e)
 {
     return t->f != NULL ? (double)t->f[e] : t->i != NULL ? (double)t->i[e] : NAN;
@@ -195,7 +187,7 @@ static bool run(struct test *t, int n_device, const char *const *device)
     size_t n = 0, of[MAX_OUT];
     bool good = true;
     for (size_t o = 0; o < t->n_want && good; o++) {
-        p[o] = value_called(&t->net, g->output[o]->name);
+        p[o] = net_named(&t->net, g->output[o]->name, strlen(g->output[o]->name));
         good = p[o] != NULL;
         if (!good) {
             snprintf(t->why, sizeof t->why, "output %zu (`%s`) is not made", o, g->output[o]->name);
@@ -240,14 +232,29 @@ static enum outcome beyond(struct test *t, enum net_reason why)
 static bool computes(const struct test *t)
 {
     for (size_t o = 0; o < t->n_want; o++) {
-        const struct net_value *p = value_called(&t->net, t->model->graph->output[o]->name);
+        const char *name = t->model->graph->output[o]->name;
+        const struct net_value *p = net_named(&t->net, name, strlen(name));
         if (p == NULL || p->host == NULL)
             return true;
     }
     return false;
 }
 
-enum outcome test_try(struct test *t, const char *folder, int n_device, const char *const *device)
+/* Makes an expected output wrong by a little more than is allowed, in its middle. */
+static void spoil(struct test *t)
+{
+    for (size_t o = 0; o < t->n_want; o++) {
+        struct onnx_tensor *w = &t->want[o];
+        int64_t e = w->count / 2;
+        if (w->f != NULL && w->count > 0)
+            w->f[e] = isfinite(w->f[e]) ? w->f[e] * 1.002f + 3e-7f : 0.0f;
+        else if (w->i != NULL && w->count > 0)
+            w->i[e] ^= 1;
+    }
+}
+
+enum outcome test_try(struct test *t, const char *folder, int n_device, const char *const *device,
+                      bool spoiled)
 {
     char path[1024];
     enum outcome o;
@@ -268,6 +275,8 @@ enum outcome test_try(struct test *t, const char *folder, int n_device, const ch
         return t->net.beyond != NET_IN_SCOPE ? OUT_OF_SCOPE : FAIL;
     if (!computes(t))
         return beyond(t, NET_HOST);
+    if (spoiled)
+        spoil(t);
     return run(t, n_device, device) ? PASS : FAIL;
 }
 

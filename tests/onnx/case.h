@@ -19,8 +19,9 @@ struct test {
     char why[320]; /* of a failure, or why it is out of scope */
 };
 
-/* Runs the case of a folder on the devices into a zeroed `t`. */
-enum outcome test_try(struct test *t, const char *folder, int n_device, const char *const *device);
+/* Runs the case of a folder on the devices into a zeroed `t`. `spoiled`: against wrong outputs. */
+enum outcome test_try(struct test *t, const char *folder, int n_device, const char *const *device,
+                      bool spoiled);
 void test_free(struct test *t);
 
 #endif

@@ -7,6 +7,8 @@
 
 #include "file.h"
 
+#define LARGEST ((int64_t)1 << 28) /* elements */
+
 enum {
     FLOAT = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT,
     UINT8 = ONNX__TENSOR_PROTO__DATA_TYPE__UINT8,
@@ -106,12 +108,14 @@ static bool take_floats(struct onnx_tensor *t, const Onnx__TensorProto *p)
     t->f = calloc((size_t)t->count + 1, sizeof *t->f);
     if (t->f == NULL)
         return false;
+    if (t->count == 0)
+        return true;
     if (p->has_raw_data && p->raw_data.len == bytes)
         memcpy(t->f, p->raw_data.data, bytes);
     else if (p->n_float_data == (size_t)t->count)
         memcpy(t->f, p->float_data, bytes);
     else
-        return t->count == 0;
+        return false;
     return true;
 }
 
@@ -126,6 +130,8 @@ bool onnx_tensor_take(struct onnx_tensor *t, const Onnx__TensorProto *p)
     t->count = 1;
     for (int k = 0; k < t->rank; k++) {
         t->dim[k] = p->dims[k];
+        if (p->dims[k] < 0 || p->dims[k] > LARGEST / (t->count > 0 ? t->count : 1))
+            return false; /* the file of a sequence, read as a tensor */
         t->count *= p->dims[k];
     }
     if (t->type == FLOAT)

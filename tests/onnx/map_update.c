@@ -1,6 +1,6 @@
 /*
- * map_update.c - the optimisers of ai.onnx.preview.training, as the library's own with the numbers
- * that ONNX's formulas ask for:
+ * map_update.c - the operators of ai.onnx.preview.training: gradients, and optimisers as the
+ * library's own with the numbers that ONNX's formulas ask for:
  *
  *   Adagrad   lr = R / (1 + T * decay_factor)
  *   Adam      lr = R * sqrt(1 - beta^T) / (1 - alpha^T) if T > 0, outside the root (r2 = 1)
@@ -120,9 +120,28 @@ static const char *update(struct net *net, const Onnx__NodeProto *n)
     return NULL;
 }
 
+/* The gradient of the sum of `y` for each of `xs`, which are its inputs too. */
+static const char *gradient(struct net *net, const Onnx__NodeProto *n)
+{
+    const Onnx__AttributeProto *of = onnx_attr(n, "y");
+    const struct net_value *y =
+        of != NULL ? net_named(net, (const char *)of->s.data, of->s.len) : NULL;
+    if (y == NULL || y->value == LKSI_NONE)
+        return net_no(net, "Gradient of something that is not computed");
+    const lksi_value sum = y->value;
+    for (size_t i = 0; i < n->n_input; i++) {
+        lksi_value x, dx;
+        struct net_shape s;
+        if (!net_tensor(net, n, i, &x, &s))
+            return net->why;
+        if (lksi_graph_inner_gradient(net->graph, sum, x, &dx) != LKS_OK)
+            return net_no(net, "%s", lks_error_message());
+        net_result(net, n, i, dx, &s);
+    }
+    return NULL;
+}
+
 const struct net_map net_map_update[] = {
-    {"Adagrad", update},
-    {"Adam", update},
-    {"Momentum", update},
-    {NULL, NULL},
+    {"Adagrad", update},  {"Adam", update}, {"Gradient", gradient},
+    {"Momentum", update}, {NULL, NULL},
 };

@@ -66,19 +66,24 @@ lks_status net_put_host(struct net *net, const char *name, const struct onnx_ten
     return LKS_OK;
 }
 
-static struct net_value *find(const struct net *net, const char *name)
+static struct net_value *find(const struct net *net, const char *name, size_t length)
 {
     for (size_t i = net->n_value; i-- > 0;)
-        if (strcmp(net->value[i].name, name) == 0)
+        if (strlen(net->value[i].name) == length && memcmp(net->value[i].name, name, length) == 0)
             return &net->value[i];
     return NULL;
+}
+
+const struct net_value *net_named(const struct net *net, const char *name, size_t length)
+{
+    return find(net, name, length);
 }
 
 const struct net_value *net_input(const struct net *net, const Onnx__NodeProto *n, size_t i)
 {
     if (i >= n->n_input || n->input[i][0] == '\0')
         return NULL;
-    return find(net, n->input[i]);
+    return find(net, n->input[i], strlen(n->input[i]));
 }
 
 /* A shape that a graph can hold: the first dimensions are joined where they are too many. */
@@ -104,7 +109,9 @@ void net_own(struct net *net, struct onnx_tensor *t)
 
 lksi_value net_in(struct net *net, const Onnx__NodeProto *n, size_t i)
 {
-    struct net_value *p = i < n->n_input && n->input[i][0] != '\0' ? find(net, n->input[i]) : NULL;
+    struct net_value *p = i < n->n_input && n->input[i][0] != '\0'
+                              ? find(net, n->input[i], strlen(n->input[i]))
+                              : NULL;
     struct lksi_desc d;
     char name[96];
     if (p == NULL) {
@@ -235,6 +242,18 @@ static lks_status copy_graph(const struct net *net, size_t n, const lksi_value *
     return st;
 }
 
+/* The state behind gradients inside a network holds 1. */
+static lks_status set_one(const struct net *net, struct lksi_store *store)
+{
+    const float one = 1.0f;
+    struct lksi_buf *buf;
+    lks_status st = LKS_OK;
+    if (lksi_graph_find(net->graph, "one") == LKSI_NONE)
+        return LKS_OK;
+    st = lksi_store_state(store, "one", sizeof one, &buf);
+    return st == LKS_OK ? lksi_buf_write(buf, 0, &one, sizeof one, true) : st;
+}
+
 lks_status net_run(struct net *net, const char *device, bool plain, size_t n, const lksi_value *v,
                    float *const *out)
 {
@@ -263,6 +282,7 @@ lks_status net_run(struct net *net, const char *device, bool plain, size_t n, co
         LKSI_TRY(st);
         LKSI_TRY(lksi_plan_set_input(plan, p->value, buf[i]));
     }
+    LKSI_TRY(set_one(net, store));
     LKSI_TRY(lksi_plan_run(plan));
     for (size_t i = 0; i < n; i++)
         LKSI_TRY(lksi_plan_read(plan, v[i], out[i]));

@@ -69,6 +69,8 @@ lks_status net_put_host(struct net *net, const char *name, const struct onnx_ten
 /* From now on the net frees the tensor, and what malloc gave for it. */
 void net_own(struct net *net, struct onnx_tensor *t);
 
+/* The value of this name; NULL: none. */
+const struct net_value *net_named(const struct net *net, const char *name, size_t length);
 /* Input `i` of a node; NULL: absent (fewer inputs, or an empty name) or unknown. The pointer is
  * valid until the next net_put. */
 const struct net_value *net_input(const struct net *net, const Onnx__NodeProto *n, size_t i);
