@@ -37,6 +37,67 @@ struct lks_normalize {
 LKS_API lks_status lks_dataset_open_idx(lks_dataset **dataset, const char *images,
                                         const char *labels, const struct lks_normalize *normalize);
 
+struct lks_images_params {
+    const char *images, *labels;    /* IDX files as above; `labels` NULL: there are none */
+    size_t limit;                   /* above 0: the first so many samples at most */
+    struct lks_normalize normalize;
+};
+#ifndef __cplusplus
+#define lks_images_params(...) (&(struct lks_images_params){__VA_ARGS__})
+#endif
+LKS_API struct lks_images_params lks_images_params_default(void);
+/* The same with these. Errors as above, LKS_E_ARGUMENT for NULL. */
+LKS_API lks_status lks_dataset_open_images(lks_dataset **dataset,
+                                           const struct lks_images_params *params);
+
+/*
+ * Windows of a text file. Its bytes from floor(`from` * bytes) to before floor(`to` * bytes) become
+ * numbers: places in the vocabulary, the ascending set of the bytes of the whole file, or that of
+ * another text, for a test. Sample i is the integers [context] from i * stride on, its `context`
+ * labels the same one further: the character behind each. Only whole windows count.
+ */
+struct lks_text_params {
+    const char *file;
+    uint32_t context;              /* required */
+    uint32_t stride;               /* from window to window; 0: context */
+    double from, to;               /* the part, 0 to 1; `to` 0 means 1 */
+    size_t limit;                  /* above 0: the first so many windows at most */
+    const lks_dataset *vocabulary; /* NULL: the file's own */
+};
+#ifndef __cplusplus
+#define lks_text_params(...) (&(struct lks_text_params){__VA_ARGS__})
+#endif
+LKS_API struct lks_text_params lks_text_params_default(void);
+/*
+ * Reads the part into memory; the caller destroys *dataset. LKS_E_IO if the file cannot be read,
+ * LKS_E_INPUT for a part too short for one window or a byte that the vocabulary lacks (the text
+ * names its offset), LKS_E_ARGUMENT, LKS_E_MEMORY. Blocks. Thread-safe.
+ */
+LKS_API lks_status lks_dataset_open_text(lks_dataset **dataset,
+                                         const struct lks_text_params *params);
+
+/*
+ * Sequences [frames][height][width][1], without labels, of images that move with constant speed and
+ * bounce at the borders; the brightest is seen. All is worked out in integers from the number of the
+ * sample and the seed (docs/models.md has the rule), while the sample is gathered.
+ */
+struct lks_moving_digits_params {
+    const char *images;             /* an IDX file, u8 [n][h][w] */
+    size_t count;                   /* samples, at most 2^32 - 1 */
+    uint32_t frames, height, width; /* required, each at most 32768 */
+    uint32_t digits;                /* images a sample, at most 1024; 0 means 2 */
+    uint32_t speed;                 /* pixels a frame at most, along each axis; 0 means 3 */
+    uint64_t seed;
+    struct lks_normalize normalize;
+};
+#ifndef __cplusplus
+#define lks_moving_digits_params(...) (&(struct lks_moving_digits_params){__VA_ARGS__})
+#endif
+LKS_API struct lks_moving_digits_params lks_moving_digits_params_default(void);
+/* Errors as lks_dataset_open_images; LKS_E_INPUT too if the images exceed the frames. */
+LKS_API lks_status lks_dataset_open_moving_digits(lks_dataset **dataset,
+                                                  const struct lks_moving_digits_params *params);
+
 /*
  * Writes sample `index` (h*w*c floats) and its label (or labels); any result but LKS_OK stops the training with
  * it. Called from a thread of the library, one call at a time; the order of the calls is not
@@ -84,14 +145,19 @@ LKS_API void lks_dataset_destroy(lks_dataset **dataset);
 LKS_API size_t lks_dataset_count(const lks_dataset *dataset);
 /* Classes: labels are 0 to classes - 1. */
 LKS_API uint32_t lks_dataset_classes(const lks_dataset *dataset);
+/* Labels a sample; 0: there are none. */
+LKS_API size_t lks_dataset_positions(const lks_dataset *dataset);
+/* Of a text, the byte of each class, `classes` of them in ascending order; else NULL. Valid until
+ * the data set is destroyed. */
+LKS_API const uint8_t *lks_dataset_vocabulary(const lks_dataset *dataset);
 /* Rank and dimensions of a sample; `dims` holds 4. */
 LKS_API void lks_dataset_dims(const lks_dataset *dataset, int *rank, int64_t *dims);
 /* Height, width and channels of a sample; of other ranks the dimensions in front are one. */
 LKS_API void lks_dataset_shape(const lks_dataset *dataset, uint32_t hwc[3]);
-/* The label of sample `index`; -1 beyond the last, and with a callback. */
+/* The label of sample `index`; -1 beyond the last, without labels, with a callback and of a text. */
 LKS_API int32_t lks_dataset_label(const lks_dataset *dataset, size_t index);
-/* sha256 of the samples and labels in lower-case hex; "" with a callback. Valid until the data set
- * is destroyed. */
+/* sha256 in lower-case hex of the samples and labels, or of what determines them; "" with a
+ * callback. Valid until the data set is destroyed. */
 LKS_API const char *lks_dataset_sha256(const lks_dataset *dataset);
 
 #ifdef __cplusplus

@@ -123,7 +123,7 @@ static lks_status check_normalize(const struct lksi_normalize *n, uint32_t c)
     return LKS_OK;
 }
 
-static lks_status make_table(const struct lksi_normalize *n, uint32_t c, float **out)
+lks_status lksi_normalize_table(const struct lksi_normalize *n, uint32_t c, float **out)
 {
     lks_status st = check_normalize(n, c);
     if (st != LKS_OK)
@@ -228,13 +228,16 @@ lks_status lksi_dataset_create(struct lksi_dataset **out, const struct lksi_data
         .ints = params->ints,
         .fill = params->fill,
         .user = params->user,
+        .tokens = params->ints != NULL || params->tokens,
     };
     LKSI_TRY(take_shape(ds, params));
     if (ds->pixels != NULL)
-        LKSI_TRY(make_table(&params->normalize, ds->c, &ds->table));
+        LKSI_TRY(lksi_normalize_table(&params->normalize, ds->c, &ds->table));
     if (ds->fill == NULL) {
         LKSI_TRY(take_labels(ds, params));
         LKSI_TRY(hash_content(ds, params->rank == 0 && ds->ints == NULL && ds->positions == 1));
+    } else if (params->content != NULL) {
+        LKSI_TRY(lksi_sha256_bytes(params->content, strlen(params->content), ds->sha256));
     }
     *out = ds;
     return LKS_OK;

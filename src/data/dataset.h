@@ -40,6 +40,10 @@ struct lksi_dataset_params {
     const int32_t *ints;   /* a fourth kind of sample: integers, gathered into x bit by bit */
     size_t positions;      /* labels a sample; 0 means 1 */
     bool no_labels;
+    /* Of a `fill` of our own, a pure function that threads may share: the text that determines all
+     * samples, hashed, and whether it writes integers into x, bit by bit. */
+    const char *content;
+    bool tokens;
 };
 
 struct lksi_dataset {
@@ -50,6 +54,7 @@ struct lksi_dataset {
     lksi_fill_fn fill;
     void *user;
     const int32_t *ints;
+    bool tokens;      /* integers come */
     int rank;         /* a sample's shape */
     int64_t dim[4];
     size_t positions; /* labels a sample; 0: there are none */
@@ -61,9 +66,11 @@ struct lksi_dataset {
      * is left out: it belongs to the model. Empty with fill. Where the shape was given as `dims`, or
      * samples are integers, or labels are not one a sample: "lockstep-data-2\n", then count, rank,
      * four dimensions (0 behind the last), bytes a value (2 for integers) and labels a sample.
+     * Of `content`: its sha256.
      */
     char sha256[LKSI_SHA256_HEX];
-    void *owned; /* freed with the data set */
+    void *owned;               /* freed with the data set */
+    const uint8_t *vocabulary; /* the byte of each class, ascending, in `owned`; or NULL */
 };
 
 /*
@@ -72,6 +79,9 @@ struct lksi_dataset {
  */
 lks_status lksi_dataset_create(struct lksi_dataset **out, const struct lksi_dataset_params *params);
 void lksi_dataset_destroy(struct lksi_dataset **ds);
+
+/* The table above for c channels; free() it. LKS_E_INPUT if a number does not fit. */
+lks_status lksi_normalize_table(const struct lksi_normalize *n, uint32_t c, float **out);
 
 /* LKS_E_INPUT unless every label is below `classes` (what the network's output has). With fill,
  * labels are compared with the data set's own classes at every gather instead. */

@@ -292,7 +292,7 @@ static lks_status widen_labels(const char *path, const struct lksi_idx *idx, uin
     return LKS_OK;
 }
 
-lks_status lksi_idx_dataset(const char *images, const char *labels, uint32_t classes,
+lks_status lksi_idx_dataset(const char *images, const char *labels, uint32_t classes, size_t limit,
                             const struct lksi_normalize *normalize, struct lksi_dataset **out)
 {
     struct lksi_idx x = {0}, y = {0};
@@ -300,23 +300,26 @@ lks_status lksi_idx_dataset(const char *images, const char *labels, uint32_t cla
     int32_t *numbers = NULL;
     lks_status st;
     LKSI_TRY(lksi_idx_read(images, 3, 4, &x));
-    LKSI_TRY(lksi_idx_read(labels, 1, 1, &y));
-    if (x.dim[0] != y.dim[0]) {
+    if (labels != NULL)
+        LKSI_TRY(lksi_idx_read(labels, 1, 1, &y));
+    if (labels != NULL && x.dim[0] != y.dim[0]) {
         st = lksi_fail(LKS_E_INPUT,
                        "%s: byte 4: found %u labels, but %s holds %u images; name two files of one "
                        "set",
                        labels, y.dim[0], images, x.dim[0]);
         goto fail;
     }
-    LKSI_TRY(widen_labels(labels, &y, classes, &numbers));
+    if (labels != NULL)
+        LKSI_TRY(widen_labels(labels, &y, classes, &numbers));
     struct lksi_dataset_params params = {
-        .count = x.dim[0],
+        .count = limit > 0 && limit < x.dim[0] ? limit : x.dim[0],
         .h = x.dim[1],
         .w = x.dim[2],
         .c = x.dims == 4 ? x.dim[3] : 1,
         .classes = classes,
         .pixels = x.values,
         .labels = numbers,
+        .no_labels = labels == NULL,
         .normalize = normalize != NULL ? *normalize : (struct lksi_normalize){0},
     };
     st = lksi_dataset_create(&ds, &params);

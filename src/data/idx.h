@@ -28,11 +28,11 @@ lks_status lksi_idx_read(const char *path, unsigned low_dims, unsigned high_dims
                          struct lksi_idx *out);
 
 /*
- * A data set from a file of images and one of labels. `classes` 0 takes the largest label + 1.
- * Errors as above, and LKS_E_INPUT if the counts differ, a label is out of range or the
+ * A data set from a file of images and one of labels (NULL: without). `classes` 0 takes the largest
+ * label + 1; `limit` above 0 takes that many samples at most, the first. Errors as above, and LKS_E_INPUT if the counts differ, a label is out of range or the
  * normalisation does not fit.
  */
-lks_status lksi_idx_dataset(const char *images, const char *labels, uint32_t classes,
+lks_status lksi_idx_dataset(const char *images, const char *labels, uint32_t classes, size_t limit,
                             const struct lksi_normalize *normalize, struct lksi_dataset **out);
 
 #endif

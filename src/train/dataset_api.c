@@ -6,6 +6,8 @@
 
 #include "base/fenv.h"
 #include "data/idx.h"
+#include "data/moving.h"
+#include "data/text.h"
 #include "train/train.h"
 
 static lks_status wrap(lks_dataset **out, struct lksi_dataset *data)
@@ -31,15 +33,57 @@ static struct lksi_normalize normalize_of(const struct lks_normalize *n, double 
 lks_status lks_dataset_open_idx(lks_dataset **dataset, const char *images, const char *labels,
                                 const struct lks_normalize *normalize)
 {
+    struct lks_images_params params = {.images = images, .labels = labels};
+    if (dataset == NULL || images == NULL || labels == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_dataset_open_idx: an argument is NULL");
+    if (normalize != NULL)
+        params.normalize = *normalize;
+    return lks_dataset_open_images(dataset, &params);
+}
+
+lks_status lks_dataset_open_images(lks_dataset **dataset, const struct lks_images_params *params)
+{
     double value[2];
     struct lksi_fenv env;
     struct lksi_dataset *data;
-    struct lksi_normalize n = normalize_of(normalize, value);
+    struct lksi_normalize n;
     lks_status st;
-    if (dataset == NULL || images == NULL || labels == NULL)
-        return lksi_fail(LKS_E_ARGUMENT, "lks_dataset_open_idx: an argument is NULL");
+    if (dataset == NULL || params == NULL || params->images == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_dataset_open_images: an argument is NULL");
     lksi_fenv_enter(&env);
-    st = lksi_idx_dataset(images, labels, 0, &n, &data);
+    n = normalize_of(&params->normalize, value);
+    st = lksi_idx_dataset(params->images, params->labels, 0, params->limit, &n, &data);
+    lksi_fenv_leave(&env);
+    return st == LKS_OK ? wrap(dataset, data) : st;
+}
+
+lks_status lks_dataset_open_text(lks_dataset **dataset, const struct lks_text_params *params)
+{
+    struct lksi_fenv env;
+    struct lksi_dataset *data;
+    lks_status st;
+    if (dataset == NULL || params == NULL || params->file == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_dataset_open_text: an argument is NULL");
+    lksi_fenv_enter(&env);
+    st = lksi_text_dataset(params, params->vocabulary != NULL ? params->vocabulary->data : NULL,
+                           &data);
+    lksi_fenv_leave(&env);
+    return st == LKS_OK ? wrap(dataset, data) : st;
+}
+
+lks_status lks_dataset_open_moving_digits(lks_dataset **dataset,
+                                          const struct lks_moving_digits_params *params)
+{
+    double value[2];
+    struct lksi_fenv env;
+    struct lksi_dataset *data;
+    struct lksi_normalize n;
+    lks_status st;
+    if (dataset == NULL || params == NULL || params->images == NULL)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_dataset_open_moving_digits: an argument is NULL");
+    lksi_fenv_enter(&env);
+    n = normalize_of(&params->normalize, value);
+    st = lksi_moving_dataset(params, &n, &data);
     lksi_fenv_leave(&env);
     return st == LKS_OK ? wrap(dataset, data) : st;
 }
@@ -95,6 +139,16 @@ size_t lks_dataset_count(const lks_dataset *d)
 uint32_t lks_dataset_classes(const lks_dataset *d)
 {
     return d->data->classes;
+}
+
+size_t lks_dataset_positions(const lks_dataset *d)
+{
+    return d->data->positions;
+}
+
+const uint8_t *lks_dataset_vocabulary(const lks_dataset *d)
+{
+    return d->data->vocabulary;
 }
 
 void lks_dataset_dims(const lks_dataset *d, int *rank, int64_t *dims)

@@ -290,9 +290,9 @@ lks_status lksi_check_data(const struct lks_trainer *t, const lks_dataset *d, co
                          "%s data: a sample has %s values, the graph's input is %s (batch first)",
                          what, lksi_dataset_shape_text(d->data, (char[96]){0}),
                          lksi_desc_text(input, shape));
-    if ((d->data->ints != NULL) != t->tokens && d->data->fill == NULL)
+    if (d->data->tokens != t->tokens && (d->data->fill == NULL || d->data->sha256[0] != '\0'))
         return lksi_fail(LKS_E_INPUT, "%s data: samples are %s, the graph's input takes %s", what,
-                         d->data->ints != NULL ? "integers" : "floats",
+                         d->data->tokens ? "integers" : "floats",
                          t->tokens ? "integers" : "floats");
     if (t->positions == 0 && d->data->positions <= 1) /* one is read over */
         return LKS_OK;
