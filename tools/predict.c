@@ -109,8 +109,13 @@ static int predict_picture(struct session *s, const char *path, bool all)
     const int32_t label = 0; /* any: only the probabilities are read */
     lks_dataset *data = NULL;
     uint32_t hwc[3];
+    int64_t dims[4];
+    int rank;
     lks_status st;
     int status;
+    lks_dataset_dims(lks_model_train_data(s->model), &rank, dims);
+    if (rank != 3)
+        return fail_usage("this model takes no pictures; choose samples of its data with --index");
     lks_dataset_shape(lks_model_train_data(s->model), hwc);
     uint8_t *pixels = lksi_alloc((size_t)hwc[0] * hwc[1], hwc[2]);
     st = pixels != NULL ? image_read_png(path, hwc[0], hwc[1], hwc[2], pixels) : LKS_E_MEMORY;

@@ -51,8 +51,15 @@ static json_t *describe_data(const lks_dataset *d)
 {
     if (d == NULL)
         return json_null();
-    return json_pack("{s:s, s:I}", "sha256", lks_dataset_sha256(d), "samples",
-                     (json_int_t)lks_dataset_count(d));
+    json_t *j = json_pack("{s:s, s:I}", "sha256", lks_dataset_sha256(d), "samples",
+                          (json_int_t)lks_dataset_count(d));
+    const uint8_t *vocabulary = lks_dataset_vocabulary(d);
+    json_t *list = j != NULL && vocabulary != NULL ? json_array() : NULL;
+    for (uint32_t i = 0; list != NULL && i < lks_dataset_classes(d); i++)
+        json_array_append_new(list, json_integer(vocabulary[i]));
+    if (list != NULL)
+        json_object_set_new(j, "vocabulary", list);
+    return j;
 }
 
 static json_t *describe_device(const struct lks_device_info *d)

@@ -56,8 +56,10 @@ static lks_status print_layers(const lks_model *m)
     int64_t parameters = 0, multiply_adds = 0;
     char shape[96], previous[256] = "input";
     int width = 16;
-    uint32_t hwc[3];
-    lks_dataset_shape(lks_model_train_data(m), hwc);
+    const lks_dataset *data = lks_model_train_data(m);
+    int64_t dims[4];
+    int rank;
+    lks_dataset_dims(data, &rank, dims);
     for (size_t i = 0; i < lks_model_layer_count(m); i++) {
         struct lks_layer_info l;
         if (lks_model_layer(m, i, &l) == LKS_OK && (int)strlen(l.name) > width)
@@ -65,8 +67,9 @@ static lks_status print_layers(const lks_model *m)
     }
     printf("%s%-*s %-13s %-20s %14s %18s%s\n", color_bold(1), width, "layer", "type", "output",
            "parameters", "multiply-adds", color_off(1));
-    shape_text(3, (int64_t[]){hwc[0], hwc[1], hwc[2]}, shape, sizeof shape);
-    printf("%-*s %-13s %-20s\n", width, "input", "", shape);
+    shape_text(rank, dims, shape, sizeof shape);
+    printf("%-*s %-13s %-20s\n", width, "input", lks_dataset_vocabulary(data) != NULL ? "tokens" : "",
+           shape);
     for (size_t i = 0; i < lks_model_layer_count(m); i++) {
         struct lks_layer_info l;
         lks_status st = lks_model_layer(m, i, &l);
@@ -125,6 +128,9 @@ static int summary(const char *file, struct options *o)
                lks_dataset_count(lks_model_train_data(model)),
                lks_model_test_data(model) != NULL ? lks_dataset_count(lks_model_test_data(model))
                                                   : (size_t)0);
+        if (lks_dataset_vocabulary(lks_model_train_data(model)) != NULL)
+            printf("a vocabulary of %u different bytes\n\n",
+                   lks_dataset_classes(lks_model_train_data(model)));
         st = print_layers(model);
         status = st == LKS_OK ? open_device(&device, &o->device) : fail_library(st);
     }

@@ -45,7 +45,6 @@ static lks_status read_network(struct lks_model *m, const struct lksi_node *root
     struct lks_graph_params gp = {LKS_INIT_GLOROT_UNIFORM};
     struct lksi_str canon = {0};
     struct lksi_layer *last;
-    uint32_t hwc[3];
     size_t word = LKS_INIT_GLOROT_UNIFORM;
     lks_status st;
     node = lksi_node_get(root, "init");
@@ -53,8 +52,7 @@ static lks_status read_network(struct lks_model *m, const struct lksi_node *root
         LKSI_TRY(lksi_node_choice(node, init_words, LKSI_COUNT(init_words), &word));
     gp.init = (lks_init)word;
     LKSI_TRY(lks_graph_create(&m->graph, &gp));
-    lks_dataset_shape(m->train, hwc);
-    LKSI_TRY(lks_graph_input(m->graph, "image", 3, (int64_t[]){hwc[0], hwc[1], hwc[2]}, &m->input));
+    LKSI_TRY(lksi_model_input(m));
     lksi_model_canon_head(m, &canon);
     m->blocks = lksi_node_get(root, "blocks");
     if (m->blocks != NULL)

@@ -32,6 +32,7 @@ struct lks_model {
     lks_graph *graph;
     lks_dataset *train, *test;
     struct lks_normalize normalize;
+    bool has_normalize; /* the file has the key */
     struct lks_trainer_params params;
     uint32_t classes;
     lks_value input;
@@ -55,6 +56,8 @@ lks_status lksi_model_layers(struct lks_model *m, const struct lksi_node *layers
 
 /* model_data.c: the section `data`; */
 lks_status lksi_model_data(struct lks_model *m, const struct lksi_node *root);
+/* the input of the graph, shaped as the samples; */
+lks_status lksi_model_input(struct lks_model *m);
 /* the canonical form of what goes in, without the batch; */
 void lksi_model_canon_head(const struct lks_model *m, struct lksi_str *canon);
 /* and the check that the labels of `data` (`which` in the file) are outputs of the last layer. */

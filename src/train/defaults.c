@@ -14,6 +14,21 @@ struct lks_dataset_params lks_dataset_params_default(void)
     return (struct lks_dataset_params){.h = 1, .w = 1, .c = 1};
 }
 
+struct lks_images_params lks_images_params_default(void)
+{
+    return (struct lks_images_params){0};
+}
+
+struct lks_text_params lks_text_params_default(void)
+{
+    return (struct lks_text_params){.to = 1};
+}
+
+struct lks_moving_digits_params lks_moving_digits_params_default(void)
+{
+    return (struct lks_moving_digits_params){.digits = 2, .speed = 3};
+}
+
 struct lks_graph_params lks_graph_params_default(void)
 {
     return (struct lks_graph_params){.init = LKS_INIT_GLOROT_UNIFORM};

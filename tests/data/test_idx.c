@@ -64,7 +64,7 @@ static void expect_mnist(const char *kind, uint32_t count, const size_t *histogr
     struct lksi_dataset *ds;
     snprintf(x, sizeof x, "%s/%s-images-idx3-ubyte.gz", MNIST_DIR, kind);
     snprintf(y, sizeof y, "%s/%s-labels-idx1-ubyte.gz", MNIST_DIR, kind);
-    EXPECT_OK(lksi_idx_dataset(x, y, 10, &normalize, &ds));
+    EXPECT_OK(lksi_idx_dataset(x, y, 10, 0, &normalize, &ds));
     cr_assert_eq(ds->count, count);
     cr_assert(ds->h == 28 && ds->w == 28 && ds->c == 1 && ds->classes == 10);
     for (size_t i = 0; i < ds->count; i++)
@@ -113,7 +113,7 @@ Test(idx, colour_images)
     write_bytes(in_folder(folder, "images"), colour, sizeof colour);
     write_bytes(in_folder(folder, "labels"), labels, sizeof labels);
     EXPECT_OK(
-        lksi_idx_dataset(in_folder(folder, "images"), in_folder(folder, "labels"), 0, NULL, &ds));
+        lksi_idx_dataset(in_folder(folder, "images"), in_folder(folder, "labels"), 0, 0, NULL, &ds));
     cr_assert(ds->count == 2 && ds->h == 1 && ds->w == 1 && ds->c == 3 && ds->classes == 5);
     cr_assert_eq(ds->pixels[3], 4);
     lksi_dataset_destroy(&ds);
@@ -187,20 +187,20 @@ Test(idx, pairs_that_do_not_fit)
     struct lksi_dataset *ds = NULL;
     const double bad[] = {0.0};
     const struct lksi_normalize normalize = {bad, bad, 1};
-    EXPECT_FAIL(LKS_E_IO, lksi_idx_dataset(x, y, 10, NULL, &ds), y, "No such file",
+    EXPECT_FAIL(LKS_E_IO, lksi_idx_dataset(x, y, 10, 0, NULL, &ds), y, "No such file",
                 "check the spelling");
-    EXPECT_FAIL(LKS_E_IO, lksi_idx_dataset(y, x, 10, NULL, &ds), y, "No such file");
+    EXPECT_FAIL(LKS_E_IO, lksi_idx_dataset(y, x, 10, 0, NULL, &ds), y, "No such file");
     write_bytes(y, three, sizeof three);
-    EXPECT_FAIL(LKS_E_INPUT, lksi_idx_dataset(x, y, 10, NULL, &ds), y, "byte 4", "3 labels", x,
+    EXPECT_FAIL(LKS_E_INPUT, lksi_idx_dataset(x, y, 10, 0, NULL, &ds), y, "byte 4", "3 labels", x,
                 "2 images");
     write_bytes(y, labels, sizeof labels);
-    EXPECT_FAIL(LKS_E_INPUT, lksi_idx_dataset(x, y, 4, NULL, &ds), y, "byte 8", "label 4",
+    EXPECT_FAIL(LKS_E_INPUT, lksi_idx_dataset(x, y, 4, 0, NULL, &ds), y, "byte 8", "label 4",
                 "0 to 3");
-    EXPECT_FAIL(LKS_E_INPUT, lksi_idx_dataset(y, x, 10, NULL, &ds), y, "byte 3", "swapped");
-    EXPECT_FAIL(LKS_E_INPUT, lksi_idx_dataset(x, x, 10, NULL, &ds), x, "labels: 1 ([n])");
-    EXPECT_FAIL(LKS_E_INPUT, lksi_idx_dataset(x, y, 10, &normalize, &ds), x, "std 0");
+    EXPECT_FAIL(LKS_E_INPUT, lksi_idx_dataset(y, x, 10, 0, NULL, &ds), y, "byte 3", "swapped");
+    EXPECT_FAIL(LKS_E_INPUT, lksi_idx_dataset(x, x, 10, 0, NULL, &ds), x, "labels: 1 ([n])");
+    EXPECT_FAIL(LKS_E_INPUT, lksi_idx_dataset(x, y, 10, 0, &normalize, &ds), x, "std 0");
     cr_assert_null(ds, "written on failure");
-    EXPECT_OK(lksi_idx_dataset(x, y, 5, NULL, &ds));
+    EXPECT_OK(lksi_idx_dataset(x, y, 5, 0, NULL, &ds));
     cr_assert_eq(ds->classes, 5);
     lksi_dataset_destroy(&ds);
 }
