@@ -48,14 +48,16 @@ __kernel void LKS_KERNEL(leaves)(__global const F32 *restrict dy, __global F32 *
     count = f.cut > 1u ? (r1 - r0) * d.w : (n1 - n0) * d.h * d.w;
 #ifdef AHEAD
     /* The chains of a GPU are few: many loads must be under way before they are added. */
-    for (; count >= AHEAD; count -= AHEAD) {
-        V v[AHEAD];
-        UNROLL for (int i = 0; i < AHEAD; i++)
-            v[i] = LOAD(p + (U64)i * d.k + at[0]);
-        UNROLL for (int i = 0; i < AHEAD; i++)
-            acc[0] = acc[0] + v[i];
-        p += (U64)AHEAD * d.k;
+#define BATCH(N)                                                                                   \
+    for (; count >= N; count -= N, p += (U64)N * d.k) {                                            \
+        V v[N];                                                                                    \
+        UNROLL for (int i = 0; i < N; i++)                                                         \
+            v[i] = LOAD(p + (U64)i * d.k + at[0]);                                                 \
+        UNROLL for (int i = 0; i < N; i++)                                                         \
+            acc[0] = acc[0] + v[i];                                                                \
     }
+    BATCH(AHEAD)
+    BATCH(8)
 #endif
     for (; count > 0u; count--) {
         UNROLL for (int j = 0; j < NV; j++)

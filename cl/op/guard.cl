@@ -30,8 +30,18 @@ __kernel void LKS_KERNEL(scan)(__global const U32 *restrict grad, __global U32 *
     __local U32 found[256];
     U32 l = get_local_id(0), s;
     U32 bad = 0u;
-    for (U64 i = get_global_id(0); i < n; i += get_global_size(0))
-        bad |= (grad[i] & 0x7fffffffu) >= LIMIT;
+    U64 size = get_global_size(0), v = get_global_id(0), vectors = n / 4u;
+    for (; v + 3u * size < vectors; v += 4u * size) { /* four loads under way */
+        uint4 a = vload4(v, grad), b = vload4(v + size, grad);
+        uint4 c = vload4(v + 2u * size, grad), e = vload4(v + 3u * size, grad);
+        a = max(max(a & 0x7fffffffu, b & 0x7fffffffu), max(c & 0x7fffffffu, e & 0x7fffffffu));
+        bad |= any(a >= LIMIT) ? 1u : 0u;
+    }
+    for (; v < vectors; v += size)
+        bad |= any((vload4(v, grad) & 0x7fffffffu) >= LIMIT) ? 1u : 0u;
+    v = vectors * 4u + get_global_id(0);
+    if (v < n)
+        bad |= (grad[v] & 0x7fffffffu) >= LIMIT;
     found[l] = bad;
     for (s = get_local_size(0) / 2u; s > 0u; s /= 2u) {
         barrier(CLK_LOCAL_MEM_FENCE);
@@ -43,13 +53,20 @@ __kernel void LKS_KERNEL(scan)(__global const U32 *restrict grad, __global U32 *
 }
 #endif
 
-/* One work-item: there are at most some hundred parts. */
+/* One group: there are at most some hundred parts. */
 __kernel void LKS_KERNEL(join)(__global const U32 *restrict parts, __global const U32 *loss,
                                __global const I32 *step, __global I32 *flag, U32 count)
 {
-    U32 bad = (loss[0] & 0x7fffffffu) >= LIMIT;
-    for (U32 i = 0u; i < count; i++)
+    __local U32 found[256];
+    U32 l = get_local_id(0), bad = (loss[0] & 0x7fffffffu) >= LIMIT;
+    for (U32 i = l; i < count; i += get_local_size(0))
         bad |= parts[i];
-    if (flag[0] == 0 && bad != 0u)
+    found[l] = bad;
+    for (U32 s = get_local_size(0) / 2u; s > 0u; s /= 2u) {
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (l < s)
+            found[l] |= found[l + s];
+    }
+    if (l == 0u && flag[0] == 0 && found[0] != 0u)
         flag[0] = step[0] + 1;
 }

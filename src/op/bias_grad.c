@@ -120,7 +120,7 @@ static void recipe_gpu(const struct lksi_call *call, const struct lksi_limits *d
         lx *= 2;
         ly /= 2;
     }
-    add_leaves(call, r, 1, 1, " AHEAD=32", lx, ly);
+    add_leaves(call, r, 1, 1, " AHEAD=64", lx, ly);
     while (kx > 1 && kx * leaves > limit)
         kx /= 2;
     if (leaves > limit) {

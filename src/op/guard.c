@@ -49,7 +49,7 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     if (dev->type == LKSI_DEV_GPU) {
         group = lksi_group(dev, 256);
         parts = (n + group * 16 - 1) / (group * 16);
-        parts = parts > 512 ? 512 : parts;
+        parts = parts > 1024 ? 1024 : parts;
         join->defines[0] = scan->defines[0] = '\0';
     } else {
         chunk = n / (4u * (dev->compute_units > 0 ? dev->compute_units : 1u));
@@ -70,7 +70,7 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     join->arg[join->n_arg++] = LKSI_IN(2);
     join->arg[join->n_arg++] = LKSI_OUT(0);
     join->arg[join->n_arg++] = LKSI_U32(parts);
-    join->global[0] = join->local[0] = 1;
+    join->global[0] = join->local[0] = group;
     r->n_work = 1;
     r->work_bytes[0] = parts * sizeof(U32);
 }
