@@ -57,6 +57,8 @@ def prepare(path, batch, size, folder):
             f.write(idx(array))
     model["data"] = {"train": {"format": "idx", "images": "images", "labels": "labels"},
                      "normalize": model["data"].get("normalize", {"mean": 0.5, "std": 0.25})}
+    # Random pictures teach nothing; a small rate keeps every number finite.
+    model["train"]["optimizer"] = {"sgd": {"lr": 1e-6, "momentum": 0.9, "weight_decay": 1e-4}}
     out = os.path.join(folder, "model.yaml")
     with open(out, "w", encoding="utf-8") as f:
         yaml.safe_dump(model, f)
