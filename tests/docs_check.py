@@ -215,11 +215,11 @@ def number(text, names):
 
 def limits_of(tree):
     """The largest numbers that the reader takes: (key, or None for a limit of all layers; number)."""
-    names = {"INT32_MAX": str(2**31 - 1)}
+    names = {"INT32_MAX": str(2**31 - 1), "UINT32_MAX": str(2**32 - 1)}
     for text in sources(tree, "src/model/*.h").values():
         names.update(re.findall(r"(LKSI_(?:BLOCK_|MODEL_)?MAX_\w+)(?: =|) ([\d< ]+\d|\d)", text))
     for name, value in names.items():
-        if name != "INT32_MAX":
+        if not name.endswith("INT32_MAX"):
             yield None, number(value, {})
     for path, text in sources(tree, "src/model/*.c").items():
         if not os.path.basename(path).startswith("kinds_"):

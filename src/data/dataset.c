@@ -281,7 +281,8 @@ static lks_status call_fill(const struct lksi_dataset *ds, size_t index, float *
 {
     int32_t unused;
     char text[40];
-    memset(label, 0xff, ds->positions * sizeof *label); /* -1: not written */
+    if (ds->positions > 0)
+        memset(label, 0xff, ds->positions * sizeof *label); /* -1: not written */
     lks_status st = ds->fill(ds->user, index, x, ds->positions > 0 ? label : &unused);
     lksi_fenv_renew(); /* the callback may have changed it */
     if (st != LKS_OK)
