@@ -20,6 +20,11 @@ extern "C" {
 
 #define LKS_MAX_AXES 4
 
+/* *y is `rank` dimensions of one number in every sample, e.g. the state that a recurrent network
+ * begins with. The graph must have an input of floats, which gives the size of the batch. */
+LKS_API lks_status lks_graph_constant(lks_graph *graph, float value, int rank, const int64_t *dims,
+                                      lks_value *y);
+
 /* Adds a view of [H,W,C] as [H*W*C], in that order. */
 LKS_API lks_status lks_graph_flatten(lks_graph *graph, lks_value x, lks_value *y);
 

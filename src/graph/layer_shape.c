@@ -37,6 +37,37 @@ struct lksi_move_attr lksi_move_all(int rank)
     return a;
 }
 
+/* Parts of an input from behind its end, where a move finds nothing and puts `value`. */
+lks_status lks_graph_constant(lks_graph *g, float value, int rank, const int64_t *dims, lks_value *y)
+{
+    int64_t shape[LKS_MAX_AXES] = {1, 1, 1, 1};
+    struct lksi_move_attr a;
+    lks_value x = LKSI_NONE;
+    if (g == NULL || y == NULL || dims == NULL || rank < 1 || rank > LKS_MAX_AXES)
+        return lksi_fail(LKS_E_ARGUMENT, "constant: an argument is NULL, or %d dimensions given, 1 "
+                                         "to %d wanted", rank, LKS_MAX_AXES);
+    for (int k = 0; k < rank; k++)
+        if (dims[k] < 1 || dims[k] > INT32_MAX)
+            return lksi_fail(LKS_E_ARGUMENT, "constant: dimension %d is %lld; 1 or more wanted", k,
+                             (long long)dims[k]);
+    for (size_t v = 0; v < g->n_value && x == LKSI_NONE; v++)
+        if (g->value[v].kind == LKSI_VALUE_INPUT && g->value[v].batched &&
+            g->value[v].desc.dtype == LKSI_F32)
+            x = (lks_value)v;
+    if (x == LKSI_NONE)
+        return lksi_fail(LKS_E_ARGUMENT, "constant: the graph has no input of floats yet, which "
+                                         "gives the size of the batch");
+    a = lksi_move_all(rank + 1);
+    struct lksi_desc d = lksi_sample(g, x);
+    shape[rank - 1] = lksi_desc_count(&d);
+    a.axis[1].begin = (int32_t)shape[0];
+    for (int k = 0; k < rank; k++)
+        a.axis[k + 1].size = (int32_t)dims[k];
+    memcpy(&a.value, &value, sizeof a.value);
+    lks_status st = lksi_layer_view(g, "constant", x, rank, shape, &x);
+    return st == LKS_OK ? lksi_layer_apply(g, "constant", "move", &a, 1, &x, y) : st;
+}
+
 /* An axis of a sample with `rank` of them, from 0; negative ones count from the end. */
 static lks_status find_axis(const lks_graph *g, const char *name, lks_value x, int axis, int rank,
                             int *out)

@@ -1,6 +1,7 @@
 /*
  * blocks.c - finding a block and filling in its arguments, see blocks.h.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,12 +13,17 @@
 struct arguments {
     const struct lksi_node *defaults; /* a mapping, or NULL */
     const struct lksi_node *use;
+    const struct lksi_node *index; /* $i */
 };
 
 static lks_status find_argument(const struct arguments *a, const struct lksi_node *where,
                                 const struct lksi_node **out)
 {
     const char *name = where->text + 1;
+    if (strcmp(name, "i") == 0) {
+        *out = a->index;
+        return LKS_OK;
+    }
     const struct lksi_node *node = a->defaults != NULL ? lksi_node_get(a->defaults, name) : NULL;
     if (node == NULL)
         return lksi_node_fail(where, "the block has no argument `%s`; list it in its `args`", name);
@@ -95,16 +101,17 @@ fail:
 /* A use takes its own keys and the block's arguments. */
 static lks_status check_use(const struct lksi_node *use, const struct lksi_node *defaults)
 {
-    static const char *const own[] = {"use", "times", "name", "from", "share"};
-    size_t n = LKSI_COUNT(own), args = defaults != NULL ? defaults->count : 0;
+    static const char *const own[] = {"use",   "times",  "name",  "from", "share",
+                                      "start", "shared", "carry", "i"};
+    size_t n = LKSI_COUNT(own) - 1, args = defaults != NULL ? defaults->count : 0;
     const char **keys = lksi_alloc(n + args, sizeof *keys);
     lks_status st = LKS_OK;
     if (keys == NULL)
         return LKS_E_MEMORY;
-    memcpy(keys, own, sizeof own);
+    memcpy(keys, own, n * sizeof *keys);
     for (size_t i = 0; i < args && st == LKS_OK; i++) {
         keys[n + i] = defaults->items[i]->key;
-        for (size_t k = 0; k < n; k++)
+        for (size_t k = 0; k < LKSI_COUNT(own); k++)
             if (strcmp(keys[n + i], own[k]) == 0)
                 st = lksi_node_fail(defaults->items[i], "an argument cannot be called `%s`",
                                     own[k]);
@@ -116,13 +123,17 @@ static lks_status check_use(const struct lksi_node *use, const struct lksi_node 
 }
 
 lks_status lksi_block_body_make(const struct lksi_node *blocks, const struct lksi_node *use,
-                                struct lksi_block_body *body)
+                                int index, struct lksi_block_body *body)
 {
     const struct lksi_node *block = NULL, *layers;
-    struct arguments a = {NULL, use};
+    struct lksi_node number = {.kind = LKSI_NODE_SCALAR, .file = use->file, .line = use->line,
+                               .column = use->column, .key = "i"};
+    struct arguments a = {NULL, use, &number};
     struct lksi_node *copy;
     lks_status st;
     memset(body, 0, sizeof *body);
+    snprintf(body->index, sizeof body->index, "%d", index);
+    number.text = body->index;
     LKSI_TRY(lksi_node_is(use, LKSI_NODE_MAPPING, EXAMPLE));
     LKSI_TRY(find_block(blocks, use, &block));
     a.defaults = lksi_node_get(block, "args");

@@ -24,15 +24,16 @@ struct lksi_block_body {
     const struct lksi_node *layers; /* a sequence */
     struct lksi_node **made;        /* the nodes that belong to this body */
     size_t n_made, cap_made;
+    char index[16]; /* the text of $i */
 };
 
 /*
  * Finds the block that `use` (the keys of a `- block:` layer) names in `blocks` (NULL: the file has
- * none), checks its arguments and fills them in. The caller frees with lksi_block_body_free, also
+ * none), checks its arguments and fills them in; $i is `index`. The caller frees with lksi_block_body_free, also
  * after a failure. LKS_E_INPUT names file, line and key.
  */
 lks_status lksi_block_body_make(const struct lksi_node *blocks, const struct lksi_node *use,
-                                struct lksi_block_body *body);
+                                int index, struct lksi_block_body *body);
 void lksi_block_body_free(struct lksi_block_body *body);
 
 #endif

@@ -91,6 +91,24 @@ fail:
 
 /* ---- layers ---- */
 
+static lks_status build_constant(const struct lksi_layer_in *l, lks_value *y)
+{
+    const char *example = "constant: {shape: [32, 32, 16]}";
+    const struct lksi_node *node;
+    int64_t dims[LKS_MAX_AXES];
+    double value = 0;
+    int n;
+    lks_status st;
+    LKSI_TRY(lksi_node_need(l->map, "shape", example, &node));
+    LKSI_TRY(read_list(l->map, "shape", 1, example, dims, &n));
+    LKSI_TRY(lksi_map_float(l->map, "value", -3e38, 3e38, "value: 0.5", &value));
+    LKSI_TRY(lks_graph_constant(l->graph, (float)value, n, dims, y));
+    canon_list(l->canon, "shape", dims, n);
+    lksi_canon_float(l->canon, "value", value);
+fail:
+    return st;
+}
+
 static lks_status build_reshape(const struct lksi_layer_in *l, lks_value *y)
 {
     const char *example = "reshape: {shape: [7, 7, -1]}";
@@ -293,6 +311,11 @@ const struct lksi_kind lksi_kinds_shape[] = {
      .max_in = 2,
      .inputs = {"of", "by"},
      .build = build_gradient},
+    {.word = "constant",
+     .prefix = "constant",
+     .example = "constant: {shape: [32, 32, 16]}",
+     .keys = {"shape", "value"},
+     .build = build_constant},
     ONE("reshape", "reshape: {shape: [7, 7, -1]}", build_reshape, "shape"),
     ONE("transpose", "transpose: {order: [2, 0, 1]}", build_transpose, "order"),
     {.word = "concat",

@@ -10,17 +10,7 @@
 #include "graph/graph.h"
 #include "model/blocks.h"
 #include "model/kind.h"
-
-/* Where names are looked up: the file's own layers, or those of one use of a block. */
-struct scope {
-    const struct scope *outer; /* NULL: the file itself */
-    const char *prefix;        /* in front of the names of its layers */
-    size_t first;              /* the layers before it */
-    size_t in;                 /* what it takes: 0 the input, i + 1 layer i */
-    const char *share;         /* the prefix of the use whose parameters it takes, or NULL */
-    int depth;
-    size_t *uses; /* of blocks in it so far */
-};
+#include "model/scope.h"
 
 /* All words, `block` the last; the caller frees the array. */
 static lks_status all_words(const char ***words, size_t *count)
@@ -107,74 +97,7 @@ fail:
     return st;
 }
 
-static bool is_name(const char *text)
-{
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    size_t length = strlen(text);
-    return length >= 1 && length <= 64 && strchr(letters, text[0]) != NULL &&
-           strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") ==
-               length;
-}
-
-static lks_status check_name(const struct lksi_node *node, const char **given)
-{
-    lks_status st = lksi_node_string(node, "name: first", given);
-    if (st == LKS_OK &&
-        (!is_name(*given) || strcmp(*given, "input") == 0 || strcmp(*given, "in") == 0))
-        st = lksi_node_expected(node,
-                                "up to 64 letters, digits, `_` and `-`, a letter first "
-                                "(and not `input` or `in`, which are taken)",
-                                "name: first");
-    return st;
-}
-
-size_t lksi_model_layer_called(const struct lks_model *m, const char *name)
-{
-    for (size_t i = 0; i < m->n_layer; i++)
-        if (strcmp(m->layer[i].name, name) == 0)
-            return i + 1;
-    for (size_t i = 0; i < m->n_block; i++)
-        if (strcmp(m->block[i].name, name) == 0)
-            return m->block[i].last + 1;
-    return 0;
-}
-
-/* The given name, or "conv2" for the second convolution of the scope; inside a block behind the
- * prefix. `count` is how many of its kind stand before it. */
-static lks_status read_name(const struct lks_model *m, const struct scope *s,
-                            const struct lksi_node *item, const struct lksi_node *map,
-                            const char *prefix, size_t count, char **out)
-{
-    const struct lksi_node *node = map != NULL ? lksi_node_get(map, "name") : NULL;
-    struct lksi_str name = {0};
-    const char *given = NULL;
-    size_t taken;
-    lks_status st = LKS_OK;
-    if (node != NULL)
-        LKSI_TRY(check_name(node, &given));
-    if (given != NULL)
-        lksi_str_add(&name, "%s%s", s->prefix, given);
-    else
-        lksi_str_add(&name, "%s%s%zu", s->prefix, prefix, count + 1);
-    if (name.failed) {
-        free(name.text);
-        return LKS_E_MEMORY;
-    }
-    taken = lksi_model_layer_called(m, name.text);
-    if (taken > 0) {
-        st = lksi_node_fail(node != NULL ? node : item,
-                            "the layer name `%s` is taken by the "
-                            "layer of line %d; give this one another `name`",
-                            name.text, m->layer[taken - 1].line);
-        free(name.text);
-        return st;
-    }
-    *out = name.text;
-fail:
-    return st;
-}
-
-static size_t count_kind(const struct lks_model *m, const struct scope *s, const char *word)
+static size_t count_kind(const struct lks_model *m, const struct lksi_scope *s, const char *word)
 {
     size_t n = 0;
     for (size_t i = s->first; i < m->n_layer; i++)
@@ -182,55 +105,8 @@ static size_t count_kind(const struct lks_model *m, const struct scope *s, const
     return n;
 }
 
-/* `name` as the scope sees it: its own layers first, then those around it. 0: none. */
-static lks_status look_up(const struct lks_model *m, const struct scope *s, const char *name,
-                          size_t *out)
-{
-    *out = 0;
-    for (; s != NULL && *out == 0; s = s->outer) {
-        struct lksi_str full = {0};
-        lksi_str_add(&full, "%s%s", s->prefix, name);
-        if (full.failed)
-            return LKS_E_MEMORY;
-        *out = lksi_model_layer_called(m, full.text);
-        free(full.text);
-    }
-    return LKS_OK;
-}
-
-/* The earlier layer that `node` names: 0 for the input, i + 1 for layer i. */
-static lks_status find_layer(const struct lks_model *m, const struct scope *s,
-                             const struct lksi_node *node, size_t *out)
-{
-    const char *name, **names, *near;
-    lks_status st = lksi_node_string(node, "from: conv1", &name);
-    if (st != LKS_OK)
-        return st;
-    if (strcmp(name, "input") == 0 || (s->outer != NULL && strcmp(name, "in") == 0)) {
-        *out = name[2] == '\0' ? s->in : 0;
-        return LKS_OK;
-    }
-    st = look_up(m, s, name, out);
-    if (st != LKS_OK || *out > 0)
-        return st;
-    names = lksi_alloc(m->n_layer + 1, sizeof *names);
-    if (names == NULL)
-        return LKS_E_MEMORY;
-    for (size_t i = 0; i < m->n_layer; i++)
-        names[i] = m->layer[i].name;
-    names[m->n_layer] = "input";
-    near = lksi_nearest_word(name, names, m->n_layer + 1);
-    st = lksi_node_fail(node,
-                        "no earlier layer is named `%s`%s%s%s; unnamed layers are conv1, "
-                        "relu1, ... by kind and order",
-                        name, near != NULL ? "; did you mean `" : "", near != NULL ? near : "",
-                        near != NULL ? "`?" : "");
-    free(names);
-    return st;
-}
-
 /* What a layer takes that names each value by a key of its own. */
-static lks_status read_inputs(const struct lks_model *m, const struct scope *s,
+static lks_status read_inputs(const struct lks_model *m, const struct lksi_scope *s,
                               const struct lksi_kind *kind, const struct lksi_node *map,
                               size_t *from, int *n_from)
 {
@@ -240,7 +116,7 @@ static lks_status read_inputs(const struct lks_model *m, const struct scope *s,
     lks_status st = LKS_OK;
     for (size_t i = 0; i < n; i++) {
         LKSI_TRY(lksi_node_need(map, keys[i], kind->example, &node));
-        LKSI_TRY(find_layer(m, s, node, &from[i]));
+        LKSI_TRY(lksi_find_layer(m, s, node, &from[i]));
     }
     *n_from = (int)n;
 fail:
@@ -248,12 +124,12 @@ fail:
 }
 
 /* What the layer takes: the one before, or those named by `from`. */
-static lks_status read_from(const struct lks_model *m, const struct scope *s,
+static lks_status read_from(const struct lks_model *m, const struct lksi_scope *s,
                             const struct lksi_node *where, const struct lksi_kind *kind,
                             const struct lksi_node *map, size_t *from, int *n_from)
 {
     const struct lksi_node *node = map != NULL ? lksi_node_get(map, "from") : NULL;
-    size_t n = 1;
+    size_t n = 0;
     lks_status st;
     *n_from = 0;
     if (kind->max_in == 0)
@@ -261,16 +137,14 @@ static lks_status read_from(const struct lks_model *m, const struct scope *s,
     if (kind->inputs[0] != NULL)
         return read_inputs(m, s, kind, map, from, n_from);
     if (node == NULL) {
-        from[0] = m->n_layer == s->first ? s->in : m->n_layer;
+        from[n++] = m->n_layer == s->first ? s->in : m->n_layer;
     } else if (node->kind == LKSI_NODE_SEQUENCE) {
-        n = node->count;
-        if (n == 0 || n > LKSI_MODEL_MAX_FROM)
-            return lksi_node_fail(node, "names %zu layers, 1 to %d expected", n,
-                                  LKSI_MODEL_MAX_FROM);
-        for (size_t i = 0; i < n; i++)
-            LKSI_TRY(find_layer(m, s, node->items[i], &from[i]));
+        if (node->count == 0)
+            return lksi_node_fail(node, "names no layer, 1 to %d expected", LKSI_MODEL_MAX_FROM);
+        for (size_t i = 0; i < node->count; i++)
+            LKSI_TRY(lksi_find_layers(m, s, node->items[i], LKSI_MODEL_MAX_FROM, from, &n));
     } else {
-        LKSI_TRY(find_layer(m, s, node, &from[0]));
+        LKSI_TRY(lksi_find_layers(m, s, node, LKSI_MODEL_MAX_FROM, from, &n));
     }
     if (n > (size_t)kind->max_in)
         return lksi_node_fail(node, "`%s` takes one value; write e.g. `from: %s`", kind->word,
@@ -291,7 +165,7 @@ static const char *owner_of(const struct lksi_layer *l)
 }
 
 /* In a use of a block that shares: the same layer of the other use. */
-static lks_status read_counterpart(const struct lks_model *m, const struct scope *s,
+static lks_status read_counterpart(const struct lks_model *m, const struct lksi_scope *s,
                                    const struct lksi_kind *kind, const struct lksi_node *item,
                                    const char *name, const char **share)
 {
@@ -314,7 +188,7 @@ static lks_status read_counterpart(const struct lks_model *m, const struct scope
 }
 
 /* The layer whose parameters it takes, which must be of the same kind. */
-static lks_status read_share(const struct lks_model *m, const struct scope *s,
+static lks_status read_share(const struct lks_model *m, const struct lksi_scope *s,
                              const struct lksi_kind *kind, const struct lksi_node *map,
                              const char **share)
 {
@@ -324,7 +198,7 @@ static lks_status read_share(const struct lks_model *m, const struct scope *s,
     *share = NULL;
     if (node == NULL)
         return LKS_OK;
-    st = find_layer(m, s, node, &at);
+    st = lksi_find_layer(m, s, node, &at);
     if (st != LKS_OK)
         return st;
     if (at == 0 || strcmp(m->layer[at - 1].type, kind->word) != 0)
@@ -382,7 +256,7 @@ static lks_status from_text(const struct lks_model *m, const size_t *from, int n
     return text.failed ? LKS_E_MEMORY : LKS_OK;
 }
 
-static lks_status add_layer(struct lks_model *m, const struct scope *s,
+lks_status lksi_add_layer(struct lks_model *m, const struct lksi_scope *s,
                             const struct lksi_node *item, struct lksi_str *canon)
 {
     const struct lksi_kind *kind = NULL;
@@ -399,7 +273,7 @@ static lks_status add_layer(struct lks_model *m, const struct scope *s,
     l.type = kind->word;
     LKSI_TRY(read_from(m, s, where, kind, map, from, &in.n_x));
     LKSI_TRY(read_share(m, s, kind, map, &in.share));
-    LKSI_TRY(read_name(m, s, item, map, kind->prefix, count_kind(m, s, kind->word), &l.name));
+    LKSI_TRY(lksi_read_layer_name(m, s, item, map, kind->prefix, count_kind(m, s, kind->word), &l.name));
     LKSI_TRY(read_counterpart(m, s, kind, item, l.name, &in.share));
     LKSI_TRY(from_text(m, from, in.n_x, &l.from));
     if (in.share != NULL && (l.owner = lksi_strdup(in.share)) == NULL) {
@@ -443,139 +317,15 @@ fail:
     return st;
 }
 
-static lks_status add_layers(struct lks_model *m, const struct scope *s,
-                             const struct lksi_node *layers, struct lksi_str *canon);
-
-/* From now on `name` means the last layer. */
-static lks_status name_last(struct lks_model *m, const char *name)
-{
-    if (!lksi_grow(&m->block, &m->cap_block, m->n_block + 1, sizeof *m->block) ||
-        (m->block[m->n_block].name = lksi_strdup(name)) == NULL)
-        return LKS_E_MEMORY;
-    m->block[m->n_block++].last = m->n_layer - 1;
-    return LKS_OK;
-}
-
-/* The layers of a block once, under the name `name`. */
-static lks_status add_block_once(struct lks_model *m, const struct scope *outer,
-                                 const struct lksi_node *use, size_t in, const char *name,
-                                 const char *share, struct lksi_str *canon)
-{
-    struct lksi_block_body body = {0};
-    struct lksi_str prefix = {0}, other = {0};
-    size_t uses = 0;
-    struct scope s = {outer, NULL, m->n_layer, in, NULL, outer->depth + 1, &uses};
-    lks_status st = LKS_E_MEMORY;
-    lksi_str_add(&prefix, "%s_", name);
-    if (share != NULL)
-        lksi_str_add(&other, "%s_", share);
-    if (prefix.failed || other.failed)
-        goto fail;
-    s.prefix = prefix.text;
-    s.share = other.text;
-    LKSI_TRY(lksi_block_body_make(m->blocks, use, &body));
-    st = add_layers(m, &s, body.layers, canon);
-    if (st == LKS_E_INPUT)
-        lksi_fail_prefix(st, "%s:%d: block `%s`: ", use->file, use->line, name);
-    if (st != LKS_OK)
-        goto fail;
-    st = name_last(m, name);
-fail:
-    free(prefix.text);
-    free(other.text);
-    lksi_block_body_free(&body);
-    return st;
-}
-
-/* The use of a block whose parameters this one takes, by its full name; NULL: none. The caller frees
- * *out. Inside a use that shares it is the counterpart. */
-static lks_status read_block_share(const struct lks_model *m, const struct scope *s,
-                                   const struct lksi_node *use, const char *name, char **out)
-{
-    const struct lksi_node *node = lksi_node_get(use, "share");
-    struct lksi_str full = {0};
-    const char *given;
-    size_t at = 0;
-    lks_status st = LKS_OK;
-    *out = NULL;
-    if (node != NULL) {
-        LKSI_TRY(lksi_node_string(node, "share: block1", &given));
-        lksi_str_add(&full, "%s%s", s->prefix, given);
-        while (at < m->n_block && !full.failed && strcmp(m->block[at].name, full.text) != 0)
-            at++;
-        if (at == m->n_block && !full.failed) {
-            st = lksi_node_fail(node, "no earlier use of a block is named `%s`", given);
-            free(full.text);
-            return st;
-        }
-    } else if (s->share != NULL) {
-        lksi_str_add(&full, "%s%s", s->share, name + strlen(s->prefix));
-    }
-    *out = full.text;
-    st = full.failed ? LKS_E_MEMORY : LKS_OK;
-fail:
-    return st;
-}
-
-/* NAME_3, or NAME where there is one. */
-static char *numbered(const char *name, int64_t i, int64_t times)
-{
-    struct lksi_str text = {0};
-    lksi_str_add(&text, "%s", name);
-    if (times > 1)
-        lksi_str_add(&text, "_%d", (int)i);
-    return text.text;
-}
-
-/* `- block: {use: NAME, times: N, name: X}`. One use is called X; several are X_1, X_2, ..., and X
- * means the last. */
-static lks_status add_block(struct lks_model *m, const struct scope *s,
-                            const struct lksi_node *item, struct lksi_str *canon)
-{
-    const struct lksi_node *use = item->items[0], *node;
-    size_t in = m->n_layer == s->first ? s->in : m->n_layer;
-    int64_t times = 1;
-    char *name = NULL, *share = NULL;
-    lks_status st = LKS_OK;
-    if (s->depth >= LKSI_BLOCK_MAX_DEPTH)
-        return lksi_node_fail(use, "blocks inside blocks, more than %d deep",
-                              LKSI_BLOCK_MAX_DEPTH);
-    LKSI_TRY(lksi_node_is(use, LKSI_NODE_MAPPING, "block: {use: basic}"));
-    LKSI_TRY(lksi_map_int(use, "times", 1, LKSI_BLOCK_MAX_TIMES, "times: 2", &times));
-    node = lksi_node_get(use, "from");
-    if (node != NULL)
-        LKSI_TRY(find_layer(m, s, node, &in));
-    LKSI_TRY(read_name(m, s, item, use, "block", (*s->uses)++, &name));
-    LKSI_TRY(read_block_share(m, s, use, name, &share));
-    for (int64_t i = 1; i <= times; i++) {
-        char *one = numbered(name, i, times);
-        char *other = share != NULL ? numbered(share, i, times) : NULL;
-        st = one == NULL || (share != NULL && other == NULL)
-                 ? LKS_E_MEMORY
-                 : add_block_once(m, s, use, in, one, other, canon);
-        free(one);
-        free(other);
-        if (st != LKS_OK)
-            goto fail;
-        in = m->n_layer;
-    }
-    if (times > 1)
-        st = name_last(m, name);
-fail:
-    free(name);
-    free(share);
-    return st;
-}
-
-static lks_status add_layers(struct lks_model *m, const struct scope *s,
-                             const struct lksi_node *layers, struct lksi_str *canon)
+lks_status lksi_add_layers(struct lks_model *m, const struct lksi_scope *s,
+                           const struct lksi_node *layers, struct lksi_str *canon)
 {
     lks_status st = LKS_OK;
     for (size_t i = 0; i < layers->count && st == LKS_OK; i++) {
         const struct lksi_node *item = layers->items[i];
         bool block = item->kind == LKSI_NODE_MAPPING && item->count == 1 &&
                      strcmp(item->items[0]->key, "block") == 0;
-        st = block ? add_block(m, s, item, canon) : add_layer(m, s, item, canon);
+        st = block ? lksi_add_block(m, s, item, canon) : lksi_add_layer(m, s, item, canon);
     }
     return st;
 }
@@ -584,12 +334,12 @@ lks_status lksi_model_layers(struct lks_model *m, const struct lksi_node *layers
                              struct lksi_str *canon)
 {
     size_t uses = 0;
-    const struct scope file = {.prefix = "", .uses = &uses};
+    const struct lksi_scope file = {.prefix = "", .uses = &uses};
     lks_status st;
     LKSI_TRY(lksi_node_is(layers, LKSI_NODE_SEQUENCE, "- dense: {out: 10}"));
     if (layers->count == 0)
         return lksi_node_fail(layers, "no layer; write e.g. `- dense: {out: 10}`");
-    return add_layers(m, &file, layers, canon);
+    return lksi_add_layers(m, &file, layers, canon);
 fail:
     return st;
 }

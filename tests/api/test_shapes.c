@@ -88,6 +88,25 @@ Test(shapes, slices)
     EXPECT(g, y, 1, DIMS(2, 2), 4, 5, 10, 11);
 }
 
+Test(shapes, constants)
+{
+    lks_value x, y, z;
+    lks_graph *g = start(2, DIMS(2, 3), &x);
+    EXPECT_OK(lks_graph_constant(g, 0.5f, 3, DIMS(2, 1, 4), &y));
+    EXPECT(g, y, 1, DIMS(2, 1, 4), 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f, 0.5f);
+    g = start(4, DIMS(2, 1, 3, 2), &x);
+    EXPECT_OK(lks_graph_constant(g, -2, 1, DIMS(3), &y));
+    EXPECT_OK(lks_graph_constant(g, 0, 1, DIMS(2), &z));
+    EXPECT_OK(lks_graph_concat(g, 2, (const lks_value[]){y, z}, 0, &y));
+    EXPECT(g, y, 1, DIMS(5), -2, -2, -2, 0, 0);
+    EXPECT_OK(lks_graph_create(&g, NULL));
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_constant(g, 0, 1, DIMS(2), &y), "no input of floats");
+    EXPECT_OK(lks_graph_input(g, "x", 1, DIMS(2), &x));
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_constant(g, 0, 5, DIMS(1, 1, 1, 1, 1), &y), "1 to 4");
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_constant(g, 0, 2, DIMS(3, 0), &y), "dimension 1 is 0");
+    lks_graph_destroy(&g);
+}
+
 Test(shapes, orders)
 {
     lks_value x, y;

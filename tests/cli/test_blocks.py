@@ -40,15 +40,63 @@ FLAT = """layers:
 """
 
 
+# A cell over the rows of the image; a block of its own makes one gate.
+CELL = """blocks:
+  gate:
+    args: {out: , frame: }
+    layers:
+      - add: {value: $frame}
+      - dense: {out: $out, name: d}
+      - tanh
+  cell:
+    args: {out: 5}
+    layers:
+      - select: {index: $i, from: input}
+      - flatten: {name: x}
+      - concat: {from: [x, h], axis: 0, name: both}
+      - block: {use: gate, out: $out, frame: $i, name: g}
+      - dense: {out: $out, from: both, name: o}
+      - add: {from: [c, g], name: next}
+      - mul: {from: [next, o], name: hidden}
+layers:
+  - flatten
+  - dense: {out: 5, name: begin}
+  - block: {use: cell, times: 3, name: t, shared: true, carry: {h: hidden, c: next},
+            start: {h: [5], c: begin}}
+  - stack: {from: t_*_hidden}
+  - dense: {out: 3, name: last}
+"""
+
+CELL_FLAT = """layers:
+  - flatten
+  - dense: {out: 5, name: begin}
+  - constant: {shape: [5], name: t_h}
+""" + "".join("""  - select: {index: %d, from: input, name: t_%d_select1}
+  - flatten: {name: t_%d_x}
+  - concat: {from: [t_%d_x, %s], axis: 0, name: t_%d_both}
+  - add: {value: %d, name: t_%d_g_add1}
+  - dense: {out: 5, name: t_%d_g_d%s}
+  - tanh: {name: t_%d_g_tanh1}
+  - dense: {out: 5, from: t_%d_both, name: t_%d_o%s}
+  - add: {from: [%s, t_%d_g_tanh1], name: t_%d_next}
+  - mul: {from: [t_%d_next, t_%d_o], name: t_%d_hidden}
+""" % (t - 1, t, t, t, "t_h" if t == 1 else "t_%d_hidden" % (t - 1), t, t - 1, t, t,
+       "" if t == 1 else ", share: t_1_g_d", t, t, t, "" if t == 1 else ", share: t_1_o",
+       "begin" if t == 1 else "t_%d_next" % (t - 1), t, t, t, t, t) for t in (1, 2, 3)) + """
+  - stack: {from: [t_1_hidden, t_2_hidden, t_3_hidden]}
+  - dense: {out: 3, name: last}
+"""
+
+
 class Blocks(Case):
     def digest(self, layers):
         write(self.model, HEAD.replace("layers:\n", "") + layers + TAIL)
         text = self.good("summary", self.model, "--device", "ref")
         return re.search("sha256 ([0-9a-f]{64})", text).group(1), text
 
-    def refused(self, old, new, *parts, line):
-        self.assertIn(old, BLOCKS)
-        write(self.model, HEAD.replace("layers:\n", "") + BLOCKS.replace(old, new, 1) + TAIL)
+    def refused(self, old, new, *parts, line, blocks=BLOCKS):
+        self.assertIn(old, blocks)
+        write(self.model, HEAD.replace("layers:\n", "") + blocks.replace(old, new, 1) + TAIL)
         self.bad(2, ["%s:%d:" % (self.model, line), *parts], "summary", self.model, "--device",
                  "ref")
 
@@ -81,6 +129,43 @@ class Blocks(Case):
         self.refused("- block: {use: pair, width: 7}", "- block", "needs keys", line=20)
         self.refused("- dense: {out: 3}", "- relu: {from: [stem, block2]}", "takes one value",
                      line=22)
+
+    def test_carried(self):
+        one, text = self.digest(CELL)
+        two, _ = self.digest(CELL_FLAT)
+        self.assertEqual(one, two, text)
+        for old, new in (("shared: true", "shared: false"), ("c: next}", "c: hidden}"),
+                         ("times: 3", "times: 2"), ("h: [5], c: begin", "h: begin, c: begin")):
+            self.assertIn(old, CELL)
+            self.assertNotEqual(one, self.digest(CELL.replace(old, new))[0], new)
+        # All are looked up before any moves, so that one may wait in another for a use.
+        self.digest(CELL.replace("c: next}", "c: h}"))
+
+    def test_carried_mistakes(self):
+        def refused(old, new, *parts, line):
+            self.refused(old, new, *parts, line=line, blocks=CELL)
+        refused("h: [5], c: begin", "h: [5]", "key `c` is missing", line=27)
+        refused("h: hidden, c: next", "h: hidden", "`carry` has no `c`", line=27)
+        refused("h: hidden, ", "h: hiden, ", "`hiden`", line=26)
+        refused("h: [5]", "h: [6]", "another shape", line=26)
+        refused("h: [5]", "h: [0]", "`h[0]`", line=27)
+        refused("carry: {h: hidden, c: next},", "", "`carry` is missing", line=27)
+        refused("h: hidden, c", "in: hidden, h: hidden, c", "are taken", line=26)
+        refused("name: both}", "name: h}", "the use before", line=18)
+        refused("args: {out: 5}", "args: {out: 5, i: 1}", "cannot be called `i`", line=14)
+        refused("shared: true", "shared: 3", "shared", line=26)
+        refused("t_*_hidden", "t_*_hiden", "`t_*_hiden`", line=28)
+        refused("t_*_hidden", "t_*_*", "more than one", line=28)
+        refused("      - dense: {out: $out, from: both, name: o}\n",
+                "      - dense: {out: $out, from: both, name: o}\n      - batch_norm\n",
+                "cannot be shared", line=27)
+
+    def test_shared_without_carry(self):
+        blocks = BLOCKS.replace("from: stem}", "from: block2}").replace(
+            "      - conv2d: {out: 5, kernel: 1, from: in, name: short}\n", "")
+        _, apart = self.digest(blocks.replace("out: 4, times: 2", "out: 1, times: 2"))
+        _, shared = self.digest(blocks.replace("out: 4, times: 2", "out: 1, shared: true, times: 2"))
+        self.assertNotEqual(apart, shared)
 
     def test_share(self):
         layers = ("layers:\n  - dense: {out: 64, name: a}\n  - relu\n"
