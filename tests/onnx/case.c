@@ -11,9 +11,9 @@
 
 static const struct {
     const struct net_map *table;
-} tables[] = {{net_map_binary}, {net_map_conv},  {net_map_host},   {net_map_loss},
-              {net_map_norm},   {net_map_pool},  {net_map_reduce}, {net_map_resize},
-              {net_map_shape},  {net_map_unary}, {net_map_update}};
+} tables[] = {{net_map_binary}, {net_map_cell},  {net_map_conv},  {net_map_host},
+              {net_map_loss},   {net_map_norm},  {net_map_pool},  {net_map_reduce},
+              {net_map_resize}, {net_map_shape}, {net_map_unary}, {net_map_update}};
 
 /* Operators that the project has or wants, and no table maps yet: their cases fail. */
 static const char *const owed[] = {NULL};

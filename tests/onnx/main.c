@@ -1,5 +1,5 @@
 /*
- * main.c - the ONNX project's node tests on this library.
+ * main.c - the ONNX project's own tests on this library.
  *
  * Usage: onnx-nodes [--device DEVICE]... [--list] [--verbose] [--spoil] [--only PREFIX] FOLDER...
  *

@@ -3,7 +3,6 @@
  *
  * Integers known on the host (shapes, labels) are computed there; see host_binary.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "net.h"

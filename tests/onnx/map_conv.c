@@ -1,7 +1,6 @@
 /*
  * map_conv.c - convolutions and transposed convolutions, and what they share with pools (window.h).
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "op/conv2d.h"

@@ -2,7 +2,6 @@
  * map_host.c - what is known before the run: constants, shapes, ranges, other types of them.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "net.h"

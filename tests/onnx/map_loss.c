@@ -2,7 +2,6 @@
  * map_loss.c - losses over labels, and gathering by indices known before the run, which is a
  * product with ones and zeros, summed over the axis.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "net.h"

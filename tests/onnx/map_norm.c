@@ -1,7 +1,6 @@
 /*
  * map_norm.c - normalisations, and Dropout where it draws nothing.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "net.h"

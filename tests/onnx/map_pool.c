@@ -1,7 +1,6 @@
 /*
  * map_pool.c - pools. The indices of MaxPool are what maxpool_pick takes from a tensor of indices.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "op/attr.h"

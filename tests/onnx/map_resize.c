@@ -5,7 +5,6 @@
  * interest are floats, taken as the simplest fractions near them.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "net.h"
@@ -60,7 +59,7 @@ static void place(const struct axis *x, const char *how, struct lksi_resample_ax
 }
 
 /* Nearest rounds down: the other modes are shifts of b. */
-static bool shift(const char *mode, struct lksi_resample_axis *r)
+static void shift(const char *mode, struct lksi_resample_axis *r)
 {
     if (strcmp(mode, "ceil") == 0) {
         r->b += r->d - 1;
@@ -69,7 +68,6 @@ static bool shift(const char *mode, struct lksi_resample_axis *r)
         r->b = 2 * r->b + r->d - (strcmp(mode, "round_prefer_floor") == 0 ? 1 : 0);
         r->d *= 2;
     }
-    return true;
 }
 
 static bool outside(const struct lksi_resample_axis *r, int64_t o)

@@ -2,8 +2,6 @@
  * map_shape.c - operators that move elements. On integers known on the host (shapes, labels) those
  * that occur in formulas of shapes are computed there.
  */
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "net.h"

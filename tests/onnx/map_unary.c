@@ -2,7 +2,6 @@
  * map_unary.c - functions of one element.
  */
 #include <float.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "net.h"

@@ -8,7 +8,6 @@
  * beta with lr * beta
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "contract/update.h"

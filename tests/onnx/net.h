@@ -1,5 +1,5 @@
 /*
- * net.h - one node test as a graph of this library: its tensors by name, and running it.
+ * net.h - one test case as a graph of this library: its tensors by name, and running it.
  *
  * Values of a graph have at most LKSI_MAX_RANK dimensions of at least 1; an ONNX tensor may have
  * none or more, so each carries its own shape. Tensors known before the run (initial values,
@@ -168,9 +168,9 @@ struct net_map {
     const char *(*build)(struct net *net, const Onnx__NodeProto *n);
 };
 /* Each file map_FAMILY.c has a table, ended by NULL. */
-extern const struct net_map net_map_binary[], net_map_conv[], net_map_host[], net_map_loss[],
-    net_map_norm[], net_map_pool[], net_map_reduce[], net_map_resize[], net_map_shape[],
-    net_map_unary[], net_map_update[];
+extern const struct net_map net_map_binary[], net_map_cell[], net_map_conv[], net_map_host[],
+    net_map_loss[], net_map_norm[], net_map_pool[], net_map_reduce[], net_map_resize[],
+    net_map_shape[], net_map_unary[], net_map_update[];
 const struct net_map *net_map_find(const char *op);
 
 #endif
