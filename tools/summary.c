@@ -78,7 +78,7 @@ static lks_status print_layers(const lks_model *m)
         shape_text(l.rank, l.dims, shape, sizeof shape);
         printf("%-*s %-13s %-20s %14" PRId64 " %18" PRId64, width, l.name, l.type, shape,
                l.parameters, l.multiply_adds);
-        if (strcmp(l.from, previous) != 0)
+        if (l.from[0] != '\0' && strcmp(l.from, previous) != 0)
             printf("  from %s", l.from);
         printf("\n");
         snprintf(previous, sizeof previous, "%s", l.name);

@@ -55,7 +55,7 @@ LKS_API const lks_graph *lks_model_graph(const lks_model *model);
 LKS_API const lks_dataset *lks_model_train_data(const lks_model *model);
 LKS_API const lks_dataset *lks_model_test_data(const lks_model *model); /* NULL if there is none */
 LKS_API struct lks_normalize lks_model_normalize(const lks_model *model);
-/* Classes: the outputs of the last layer. */
+/* Classes: the outputs of the layer whose loss reads labels; 0 if no loss does. */
 LKS_API uint32_t lks_model_classes(const lks_model *model);
 
 /* Writes *params: batch, epochs, seed, leaf, drop_last and optimiser from the file, else zero. */

@@ -115,26 +115,23 @@ static lks_status differentiate(struct pass *p, size_t index)
     return st;
 }
 
-lks_status lksi_graph_unreached(const struct lks_graph *g, lksi_value value, size_t *param)
+void lksi_graph_reach(const struct lks_graph *g, size_t n, const lksi_value *values, bool gradients,
+                      bool *reached)
 {
-    bool *reached = lksi_alloc(g->n_value, sizeof *reached);
-    size_t p = 0;
-    if (reached == NULL)
-        return LKS_E_MEMORY;
-    reached[value] = true;
+    for (size_t v = 0; v < g->n_value; v++)
+        reached[v] = false;
+    for (size_t i = 0; i < n; i++)
+        reached[values[i]] = true;
     for (size_t i = g->n_node; i-- > 0;) {
-        const struct lksi_gnode *n = &g->node[i];
+        const struct lksi_gnode *node = &g->node[i];
         bool used = false;
-        for (int j = 0; j < n->call.n_out; j++)
-            used = used || reached[n->out[j]];
-        for (int k = 0; used && k < n->call.n_in; k++)
-            reached[n->in[k]] = true;
+        for (int j = 0; j < node->call.n_out; j++)
+            used = used || reached[node->out[j]];
+        if (gradients && node->call.op->stops_gradient)
+            used = false;
+        for (int k = 0; used && k < node->call.n_in; k++)
+            reached[node->in[k]] = true;
     }
-    while (p < g->n_param && reached[g->param[p].value])
-        p++;
-    free(reached);
-    *param = p;
-    return LKS_OK;
 }
 
 static const char *name_of(const struct lks_graph *g, lksi_value v)

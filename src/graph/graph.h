@@ -151,8 +151,10 @@ lks_status lksi_graph_backward(struct lks_graph *g, lksi_value loss, size_t n_wa
 lks_status lksi_graph_inner_gradient(struct lks_graph *g, lksi_value y, lksi_value x,
                                      lksi_value *dx);
 
-/* The first parameter on which `value` does not depend; n_param if there is none. */
-lks_status lksi_graph_unreached(const struct lks_graph *g, lksi_value value, size_t *param);
+/* reached[v]: one of the n values depends on value v; with `gradients`, by a way along which a
+ * gradient flows back. */
+void lksi_graph_reach(const struct lks_graph *g, size_t n, const lksi_value *values, bool gradients,
+                      bool *reached);
 
 /* Lets operators absorb their only followers (lksi_op.absorb). Moves no bit. */
 lks_status lksi_graph_fuse(struct lks_graph *g);

@@ -260,6 +260,10 @@ static lks_status random_numbers(lks_graph *g, const char *name, bool normal, in
         return lksi_fail(LKS_E_ARGUMENT, "random `%s`: the graph has no input yet, which gives the "
                                          "size of the batch", name);
     attr.stream = lksi_stream_id("noise", name);
+    for (size_t i = 0; i < g->n_node; i++)
+        if (strcmp(g->node[i].call.op->name, "random") == 0 && strcmp(g->node[i].name, name) == 0)
+            return lksi_fail(LKS_E_ARGUMENT, "random `%s`: the name is taken, and with it the "
+                                             "numbers", name);
     attr.normal = normal;
     attr.rank = rank;
     for (int i = 0; i < rank; i++)

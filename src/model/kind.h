@@ -42,6 +42,7 @@ extern const struct lksi_kind lksi_kinds_arithmetic[];
 extern const struct lksi_kind lksi_kinds_activation[], lksi_kinds_conv[], lksi_kinds_norm[],
     lksi_kinds_pool[], lksi_kinds_shape[];
 extern const struct lksi_kind lksi_kinds_reduce[];
+extern const struct lksi_kind lksi_kinds_random[];
 
 /* Finds a kind by number over all tables; NULL past the last. */
 const struct lksi_kind *lksi_kind_at(size_t index);

@@ -1,12 +1,11 @@
 /*
- * model.c - a model file: name, layers, loss, initial values. model_data.c reads the data,
- * model_layers.c the layers, model_train.c how to train; yaml.h does the reading of values and most of the complaining.
+ * model.c - a model file: name and initial values. model_data.c reads the data, model_layers.c the
+ * layers, model_loss.c the losses, model_train.c how to train; yaml.h does the reading of values and
+ * most of the complaining.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <lockstep/loss.h>
 
 #include "base/fenv.h"
 #include "graph/graph.h"
@@ -18,33 +17,11 @@ static const char *const init_words[] = {
     [LKS_INIT_ZERO] = "zero",
 };
 
-/* Every parameter must take part: the gradient would not know what to do with the others. */
-static lks_status check_reach(const struct lks_model *m, const struct lksi_node *layers)
-{
-    const struct lks_graph *g = m->graph;
-    size_t param = 0;
-    lks_status st = lksi_graph_unreached(g, g->loss, &param);
-    if (st != LKS_OK || param == g->n_param)
-        return st;
-    const char *name = g->param[param].name; /* LAYER.weight */
-    for (size_t i = 0; i < m->n_layer; i++)
-        if (strncmp(name, m->layer[i].name, strlen(m->layer[i].name)) == 0 &&
-            name[strlen(m->layer[i].name)] == '.')
-            return lksi_fail(LKS_E_INPUT,
-                             "%s:%d: layer `%s` does not reach the loss; leave it out, or let a "
-                             "later layer take it (`from`)",
-                             layers->file, m->layer[i].line, m->layer[i].name);
-    return lksi_fail(LKS_E_INPUT, "%s:%d: parameter `%s` does not reach the loss", layers->file,
-                     layers->line, name);
-}
-
 static lks_status read_network(struct lks_model *m, const struct lksi_node *root)
 {
-    static const char *const losses[] = {"softmax_cross_entropy"};
     const struct lksi_node *node;
     struct lks_graph_params gp = {LKS_INIT_GLOROT_UNIFORM};
     struct lksi_str canon = {0};
-    struct lksi_layer *last;
     size_t word = LKS_INIT_GLOROT_UNIFORM;
     lks_status st;
     node = lksi_node_get(root, "init");
@@ -59,27 +36,9 @@ static lks_status read_network(struct lks_model *m, const struct lksi_node *root
         LKSI_TRY(lksi_node_is(m->blocks, LKSI_NODE_MAPPING, "blocks: {basic: {layers: [relu]}}"));
     LKSI_TRY(lksi_node_need(root, "layers", "layers: [dense: {out: 10}]", &node));
     LKSI_TRY(lksi_model_layers(m, node, &canon));
-    LKSI_TRY(lksi_node_need(root, "loss", "loss: softmax_cross_entropy", &node));
-    LKSI_TRY(lksi_node_choice(node, losses, LKSI_COUNT(losses), &word));
-    last = &m->layer[m->n_layer - 1];
-    if (last->rank != 1 || last->dims[0] > INT32_MAX) {
-        st = lksi_node_fail(node,
-                            "the last layer, `%s` of line %d, gives an image; end the layers "
-                            "with e.g. `- dense: {out: %u}`",
-                            last->name, last->line, lks_dataset_classes(m->train));
-        goto fail;
-    }
-    m->classes = (uint32_t)last->dims[0];
-    LKSI_TRY(lksi_model_check_classes(m, root, m->train, "train"));
-    if (m->test != NULL)
-        LKSI_TRY(lksi_model_check_classes(m, root, m->test, "test"));
-    st = lks_graph_softmax_cross_entropy(m->graph, last->value);
-    if (st != LKS_OK) {
-        lksi_fail_prefix(st, "%s:%d: ", node->file, node->line);
-        goto fail;
-    }
-    LKSI_TRY(check_reach(m, node));
-    lksi_str_add(&canon, "loss softmax_cross_entropy\ninit %s\n", init_words[gp.init]);
+    LKSI_TRY(lksi_model_loss(m, root, &canon));
+    LKSI_TRY(lksi_model_check_reach(m, root));
+    lksi_str_add(&canon, "init %s\n", init_words[gp.init]);
     st = canon.failed ? LKS_E_MEMORY : lksi_sha256_bytes(canon.text, canon.length, m->sha256);
 fail:
     free(canon.text);
@@ -108,8 +67,8 @@ fail:
 
 static lks_status open_model(lks_model **model, const char *path)
 {
-    static const char *const keys[] = {"name", "data",  "blocks", "layers",
-                                       "loss", "init", "train"};
+    static const char *const keys[] = {"name", "data",   "blocks", "layers",
+                                       "loss", "losses", "init",   "train"};
     const struct lksi_node *root;
     struct lksi_yaml *doc = NULL;
     lks_model *m = NULL;

@@ -34,7 +34,8 @@ struct lks_model {
     struct lks_normalize normalize;
     bool has_normalize; /* the file has the key */
     struct lks_trainer_params params;
-    uint32_t classes;
+    uint32_t classes;     /* 0: no loss has labels */
+    size_t logits_layer;  /* that gives the classes, from 1 */
     lks_value input;
     struct lksi_layer *layer;
     size_t n_layer, cap_layer;
@@ -66,6 +67,17 @@ lks_status lksi_model_check_classes(const struct lks_model *m, const struct lksi
 
 /* The layer or use of a block called `name`: its number from 1; 0: none. */
 size_t lksi_model_layer_called(const struct lks_model *m, const char *name);
+
+/* model_loss.c: `loss` or `losses`, appended to `canon`. */
+lks_status lksi_model_loss(struct lks_model *m, const struct lksi_node *root,
+                           struct lksi_str *canon);
+/* The layer whose outputs are the classes. */
+const char *lksi_model_logits_name(const struct lks_model *m);
+/* Every parameter must reach a loss. */
+lks_status lksi_model_check_reach(const struct lks_model *m, const struct lksi_node *root);
+/* Those that an optimiser trains, own[i], must reach its loss (NULL: the first), which must exist. */
+lks_status lksi_model_check_trained(const struct lks_model *m, const struct lksi_node *root,
+                                    size_t optimizer, const char *loss, const bool *own);
 
 /* model_train.c: the section `train`, and, once the network is known, its patterns. */
 lks_status lksi_model_train(struct lks_model *m, const struct lksi_node *root);

@@ -287,18 +287,17 @@ lks_status lksi_model_check_classes(const struct lks_model *m, const struct lksi
 {
     const struct lksi_node *set = lksi_node_get(lksi_node_get(root, "data"), which);
     uint32_t classes = lks_dataset_classes(data);
+    const char *name = lksi_model_logits_name(m);
+    int line = m->logits_layer > 0 ? m->layer[m->logits_layer - 1].line : set->line;
     const size_t head = 8; /* of an IDX file of labels, in bytes */
     const char *labels;
     size_t at = 0;
-    if (lks_dataset_positions(data) == 0)
-        return lksi_node_fail(set, "it has no labels, which the loss needs");
     if (classes <= m->classes)
         return LKS_OK;
     if (lks_dataset_vocabulary(data) != NULL)
         return lksi_node_fail(set, "layer `%s` of line %d has %u outputs, but the text has %u "
                                    "different bytes; write `out: %u`",
-                              m->layer[m->n_layer - 1].name, m->layer[m->n_layer - 1].line,
-                              m->classes, classes, classes);
+                              name, line, m->classes, classes, classes);
     labels = lksi_node_get(set, "labels")->text;
     while ((uint32_t)lks_dataset_label(data, at) < m->classes)
         at++;
@@ -306,7 +305,6 @@ lks_status lksi_model_check_classes(const struct lks_model *m, const struct lksi
                      "%s:%d: layer `%s` has %u outputs, but the labels in `%s` (line %d) go up to "
                      "%u, first %d of sample %zu at byte %zu (unpacked); write `out: %u`, or check "
                      "the labels",
-                     set->file, m->layer[m->n_layer - 1].line, m->layer[m->n_layer - 1].name,
-                     m->classes, labels, set->line, classes - 1, lks_dataset_label(data, at), at,
-                     head + at, classes);
+                     set->file, line, name, m->classes, labels, set->line, classes - 1,
+                     lks_dataset_label(data, at), at, head + at, classes);
 }

@@ -430,7 +430,7 @@ static bool fits(const char *const *pattern, size_t n, const char *name)
 }
 
 /* Every parameter that is not frozen belongs to one optimiser, and every optimiser has some. */
-static lks_status check_owners(const struct lks_model *m, const struct lksi_node *list)
+static lks_status find_owners(const struct lks_model *m, const struct lksi_node *list, size_t *owners)
 {
     const struct lks_trainer_params *p = &m->params;
     const struct lks_graph *g = m->graph;
@@ -450,7 +450,7 @@ static lks_status check_owners(const struct lks_model *m, const struct lksi_node
                                       "parameter `%s` belongs to optimisers %zu and %zu; their "
                                       "`params` must not overlap",
                                       name, owner + 1, k + 1);
-            owner = k;
+            owners[i] = owner = k;
             has[k] = true;
         }
         if (owner == n)
@@ -465,6 +465,29 @@ static lks_status check_owners(const struct lks_model *m, const struct lksi_node
     return LKS_OK;
 }
 
+/* Every optimiser's loss exists, and its parameters reach it. */
+static lks_status check_owners(const struct lks_model *m, const struct lksi_node *root,
+                               const struct lksi_node *list)
+{
+    const struct lks_graph *g = m->graph;
+    size_t n = m->params.n_optimizers > 0 ? m->params.n_optimizers : 1;
+    size_t *owners = lksi_alloc(g->n_param + 1, sizeof *owners);
+    bool *own = lksi_alloc(g->n_param + 1, sizeof *own);
+    lks_status st = owners != NULL && own != NULL ? LKS_OK : LKS_E_MEMORY;
+    for (size_t i = 0; st == LKS_OK && i < g->n_param; i++)
+        owners[i] = n; /* frozen */
+    if (st == LKS_OK)
+        st = find_owners(m, list, owners);
+    for (size_t k = 0; st == LKS_OK && k < n; k++) {
+        for (size_t i = 0; i < g->n_param; i++)
+            own[i] = owners[i] == k;
+        st = lksi_model_check_trained(m, root, k, m->update->optimizer[k].loss, own);
+    }
+    free(owners);
+    free(own);
+    return st;
+}
+
 lks_status lksi_model_check_train(const struct lks_model *m, const struct lksi_node *root)
 {
     static const char *const lists[] = {"groups", "optimizers"};
@@ -477,7 +500,7 @@ lks_status lksi_model_check_train(const struct lks_model *m, const struct lksi_n
     }
     if (st == LKS_OK) {
         const struct lksi_node *list = lksi_node_get(train, "optimizers");
-        st = check_owners(m, list != NULL ? list : lksi_node_get(train, "optimizer"));
+        st = check_owners(m, root, list != NULL ? list : lksi_node_get(train, "optimizer"));
     }
     return st;
 }

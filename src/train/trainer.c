@@ -6,6 +6,8 @@
 
 #include "base/fenv.h"
 #include "base/hash.h"
+#include "data/shuffle.h"
+#include "op/attr.h"
 #include "rt/api.h"
 #include "train/train.h"
 
@@ -73,6 +75,29 @@ static lks_status hash_graph(struct lks_trainer *t)
     return st;
 }
 
+/* Refuses layers whose random numbers would be the same. An operator of a gradient that draws a
+ * layer's numbers again has another name, and is not asked. */
+static lks_status take_streams(struct lks_trainer *t)
+{
+    uint32_t id;
+    lks_status st = lksi_streams_add(&t->streams, LKSI_SHUFFLE_USE, LKSI_SHUFFLE_NAME, &id);
+    for (size_t i = 0; i < t->model->n_node && st == LKS_OK; i++) {
+        const struct lksi_gnode *n = &t->model->node[i];
+        const char *use = NULL;
+        uint32_t stream = 0;
+        if (strcmp(n->call.op->name, "random") == 0) {
+            stream = ((const struct lksi_random_attr *)n->call.attr)->stream;
+            use = "noise";
+        } else if (strcmp(n->call.op->name, "dropout") == 0) {
+            stream = ((const struct lksi_dropout_attr *)n->call.attr)->stream;
+            use = "dropout";
+        }
+        if (use != NULL && stream == lksi_stream_id(use, n->name))
+            st = lksi_streams_add(&t->streams, use, n->name, &id);
+    }
+    return st;
+}
+
 static lks_status take_keep(struct lks_trainer *t)
 {
     const struct lks_graph *g = t->model;
@@ -119,6 +144,7 @@ lks_status lksi_trainer_describe(struct lks_trainer **trainer, const lks_graph *
     LKSI_TRY(lksi_graph_at_batch(&t->model, graph, 1, t->params.leaf));
     LKSI_TRY(check_inputs(t));
     LKSI_TRY(take_keep(t));
+    LKSI_TRY(take_streams(t));
     LKSI_TRY(hash_graph(t));
     LKSI_TRY(lksi_groups_make(t));
     *trainer = t;
