@@ -74,13 +74,20 @@ static void print_prediction(const char *name, const float *p, uint32_t classes,
     }
 }
 
+/* One line, or one for each position that the model has labels of: "3[0]", "3[1]", ... */
 static int predict_one(struct session *s, const lks_dataset *data, size_t index, const char *name,
                        bool all)
 {
     uint32_t classes = lks_model_classes(s->model);
-    float *p = lksi_alloc(classes, sizeof *p);
+    size_t positions = lks_dataset_positions(lks_model_train_data(s->model));
+    float *p = lksi_alloc(positions > 0 ? positions : 1, classes * sizeof *p);
     lks_status st = p != NULL ? lks_trainer_predict(s->trainer, data, index, 1, p) : LKS_E_MEMORY;
-    if (st == LKS_OK)
+    for (size_t i = 0; i < positions && st == LKS_OK && positions > 1; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "%.32s[%zu]", name, i);
+        print_prediction(text, p + i * classes, classes, all);
+    }
+    if (st == LKS_OK && positions <= 1)
         print_prediction(name, p, classes, all);
     free(p);
     return st == LKS_OK ? EXIT_OK : fail_library(st);

@@ -186,8 +186,8 @@ LKS_API lks_status lks_trainer_output(lks_trainer *trainer, const lks_dataset *d
                                       lks_value value, size_t first, size_t n, float *out);
 
 /*
- * softmax(logits) of n samples of a data set from `first` on: probabilities is [n][classes] and the
- * caller's. Blocks. On a failure part of it may have been written.
+ * softmax(logits) of n samples of a data set from `first` on: probabilities is [n][classes], or
+ * [n][positions][classes], and the caller's. Blocks. On a failure part of it may have been written.
  */
 LKS_API lks_status lks_trainer_predict(lks_trainer *trainer, const lks_dataset *data, size_t first,
                                        size_t n, float *probabilities);

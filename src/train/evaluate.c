@@ -182,8 +182,14 @@ lks_status lks_trainer_predict(lks_trainer *t, const lks_dataset *data, size_t f
     if (from.data->sample != t->sample || first > from.data->count || n > from.data->count - first)
         return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_predict: samples %zu to %zu of %zu", first,
                          first + n, from.data->count);
+    if (from.data->positions > (t->positions > 0 ? t->positions : 1)) /* they are gathered too */
+        return lksi_fail(LKS_E_INPUT, "lks_trainer_predict: the data have %zu labels a sample, the "
+                                      "graph's loss has %zu",
+                         from.data->positions, t->positions);
     lksi_fenv_enter(&env);
-    st = predict(t, &from, LKSI_NONE, first, n, probabilities);
+    st = lksi_check_samples(t, data, "the");
+    if (st == LKS_OK)
+        st = predict(t, &from, LKSI_NONE, first, n, probabilities);
     lksi_fenv_leave(&env);
     return st;
 }
@@ -196,6 +202,9 @@ lks_status lks_trainer_predict_floats(lks_trainer *t, const float *x, size_t n,
     lks_status st;
     if (t == NULL || x == NULL || probabilities == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_predict_floats: an argument is NULL");
+    if (t->tokens)
+        return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_predict_floats: the graph takes integers; use "
+                                         "lks_trainer_predict");
     lksi_fenv_enter(&env);
     st = predict(t, &from, LKSI_NONE, 0, n, probabilities);
     lksi_fenv_leave(&env);

@@ -281,7 +281,7 @@ static bool same_shape(const struct lks_trainer *t, const struct lksi_desc *inpu
     return n_a == n_b && memcmp(a, b, (size_t)n_a * sizeof a[0]) == 0;
 }
 
-lks_status lksi_check_data(const struct lks_trainer *t, const lks_dataset *d, const char *what)
+lks_status lksi_check_samples(const struct lks_trainer *t, const lks_dataset *d, const char *what)
 {
     const struct lksi_desc *input = &t->model->value[lksi_data_input(t->model)].desc;
     char shape[96];
@@ -294,6 +294,14 @@ lks_status lksi_check_data(const struct lks_trainer *t, const lks_dataset *d, co
         return lksi_fail(LKS_E_INPUT, "%s data: samples are %s, the graph's input takes %s", what,
                          d->data->tokens ? "integers" : "floats",
                          t->tokens ? "integers" : "floats");
+    return LKS_OK;
+}
+
+lks_status lksi_check_data(const struct lks_trainer *t, const lks_dataset *d, const char *what)
+{
+    lks_status st = lksi_check_samples(t, d, what);
+    if (st != LKS_OK)
+        return st;
     if (t->positions == 0 && d->data->positions <= 1) /* one is read over */
         return LKS_OK;
     if (d->data->positions != t->positions)

@@ -168,6 +168,8 @@ void lksi_read_slot(const struct lks_trainer *t, const float *slot, struct lks_s
 /* The loss `name`; the first one for NULL. */
 lks_status lksi_find_loss(const struct lks_graph *g, const char *name, lksi_value *out);
 
+/* LKS_E_INPUT unless the data set's samples are what the graph takes. */
+lks_status lksi_check_samples(const struct lks_trainer *t, const lks_dataset *d, const char *what);
 /* LKS_E_INPUT unless the data set's samples and labels are what the graph takes. */
 lks_status lksi_check_data(const struct lks_trainer *t, const lks_dataset *d, const char *what);
 

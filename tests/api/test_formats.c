@@ -148,6 +148,7 @@ Test(formats, refused)
     EXPECT_OK(lks_trainer_create(&t, g, &p));
     EXPECT_FAIL(LKS_E_INPUT, lks_trainer_fit(t, lks_fit_params(.train = words)), "integers",
                 "floats");
+    EXPECT_FAIL(LKS_E_INPUT, lks_trainer_predict(t, words, 0, 1, (float[16]){0}), "4 labels");
     lks_trainer_destroy(&t);
     lks_graph_destroy(&g);
     EXPECT_FAIL(LKS_E_ARGUMENT, lks_dataset_open_text(NULL, lks_text_params(.file = "a")), "NULL");
