@@ -1,7 +1,7 @@
 /*
  * conv_cpu.cl - convolution forward (GRAD 0) and its data gradient (GRAD 1) for CPU devices.
  *
- * One work-item owns tiles of MR positions by NB = 16 * NV output channels, all of it in float16
+ * One work-item owns tiles of MR positions by NB = VEC * NV output channels, all of it in vector
  * accumulators, and chains over the taps and the input channels; no local memory, no barriers.
  * Before it, `pack` lays the weights out as [block][chain][NB], zero-filled past the last channel.
  *   conv    taps in the padding, or that meet no output, read a row of zeros
@@ -11,17 +11,19 @@
  * GRAD 1 takes the positions of dx class by class (row and column modulo the stride, the third
  * dimension of the launch), so that all positions of a tile meet the same taps.
  */
-#include "contract/conv.h"
-#include "op/conv_frame.h"
-
 #ifndef MR
 #define MR     6
 #define NV     4
+#define VEC    16
 #define GRAD   0
 #define FRAMED 0 /* 1: the kernel `padded` in place of `conv` */
 #define DEPTH  0
 #endif
-#define NB (16 * NV)
+#define NB (VEC * NV)
+
+#include "contract/conv.h"
+#include "op/conv_frame.h"
+#include "op/vec.h"
 
 /* Where a block of output channels lies; blocks do not cross groups, but with DEPTH, where the last
  * one is moved back inside and leaves what it shares with its neighbour to that. */
@@ -50,7 +52,9 @@ static inline struct LKS_FN(block) LKS_FN(block_at)(U32 block, const struct lks_
     return b;
 }
 
-/* ---- packing: work-item (16 chain elements, block) ---- */
+/* ---- packing: work-item (PACKED chain elements, block) ---- */
+
+#define PACKED 64u
 
 #if !GRAD
 /* Rows to columns: four rounds of a perfect shuffle. */
@@ -110,18 +114,19 @@ LKS_KERNEL(pack)(__global const float *restrict w, __global const float *restric
     const U32 block = get_global_id(1);
     const struct LKS_FN(block) b = LKS_FN(block_at)(block, &d);
     const U32 chain = d.r * d.s * ((GRAD ? d.k : d.c) / d.groups);
-    const U32 e0 = (U32)get_global_id(0) * 16u, e1 = min(e0 + 16u, chain);
+    const U32 e0 = (U32)get_global_id(0) * PACKED, e1 = min(e0 + PACKED, chain);
     __global float *to = wp + (U64)block * chain * NB;
 #if GRAD
     LKS_FN(pack_edge)(w, to, e0, e1, 0u, NB, &b, &d);
     const int with_bias = d.extra == 2u;
 #else
     for (U32 i = 0u; i < NB; i += 16u) {
-        if (i + 16u <= b.lanes && e0 + 16u == e1)
-            LKS_FN(pack_square)(w + (U64)(b.channel + i) * chain + e0, chain,
-                                to + (U64)e0 * NB + i);
-        else
-            LKS_FN(pack_edge)(w, to, e0, e1, i, i + 16u, &b, &d);
+        U32 e = e0;
+        if (i + 16u <= b.lanes)
+            for (; e + 16u <= e1; e += 16u)
+                LKS_FN(pack_square)(w + (U64)(b.channel + i) * chain + e, chain,
+                                    to + (U64)e * NB + i);
+        LKS_FN(pack_edge)(w, to, e, e1, i, min(i + 16u, (U32)NB), &b, &d);
     }
     const int with_bias = d.extra != 0u;
 #endif
@@ -135,23 +140,23 @@ LKS_KERNEL(pack)(__global const float *restrict w, __global const float *restric
 
 /* ---- stores ---- */
 
-static inline float16 LKS_FN(drop)(float16 v, float16 test)
+static inline V LKS_FN(drop)(V v, V test)
 {
-    return select(v, (float16)(0.0f), test <= 0.0f);
+    return select(v, (V)(0.0f), test <= 0.0f);
 }
 
 /* Lanes [from, end) of v, through the mask if there is one. */
-static inline void LKS_FN(put)(float16 v, __global float *to, __global const float *mask, U32 from,
+static inline void LKS_FN(put)(V v, __global float *to, __global const float *mask, U32 from,
                                U32 end)
 {
-    if (from == 0u && end >= 16u) {
+    if (from == 0u && end >= VEC) {
         if (mask != 0)
-            v = LKS_FN(drop)(v, vload16(0, mask));
-        vstore16(v, 0, to);
+            v = LKS_FN(drop)(v, LOAD(mask));
+        STORE(v, to);
     } else {
-        float lane[16];
-        vstore16(v, 0, lane);
-        for (U32 i = from; i < min(end, 16u); i++)
+        float lane[VEC];
+        STORE(v, lane);
+        for (U32 i = from; i < min(end, (U32)VEC); i++)
             to[i] = mask != 0 && mask[i] <= 0.0f ? 0.0f : lane[i];
     }
 }
@@ -181,6 +186,15 @@ static inline struct LKS_FN(place) LKS_FN(at)(U32 p, U32 rows, U32 cols)
     at.row = p / cols % rows;
     at.n = p / cols / rows;
     return at;
+}
+
+/* Asks for the lines that a tile will store to, which its chains then do not wait for. */
+static inline void LKS_FN(ahead)(__global const float *to, U32 lanes)
+{
+#if defined(__clang__) && defined(__x86_64__)
+    for (U32 i = 0u; i < min(lanes, (U32)NB); i += 16u)
+        __builtin_prefetch((const void *)(uintptr_t)(to + i), 1, 3);
+#endif
 }
 
 #if !FRAMED
@@ -220,7 +234,7 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
     for (U32 p = first; p < end; p += MR) {
         U32 row[MR], col[MR], base[MR];
         U64 out[MR];
-        float16 acc[MR * NV];
+        V acc[MR * NV];
 #pragma unroll
         for (int i = 0; i < MR; i++) {
             row[i] = at.row * mul_h;
@@ -232,11 +246,13 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
 #else
             out[i] = p + i;
 #endif
+            if (p + i < end)
+                LKS_FN(ahead)(dst + out[i] * dst_c + here.channel, here.lanes);
             if (p + i + 1u < total)
                 LKS_FN(next)(&at, rows, cols);
 #pragma unroll
             for (int j = 0; j < NV; j++)
-                acc[i * NV + j] = (float16)(0.0f);
+                acc[i * NV + j] = (V)(0.0f);
         }
         for (U32 r = 0u; r < d.r; r++) {
 #if GRAD
@@ -265,19 +281,19 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
                     a[i] = inside ? src + (U64)(base[i] + shift) * src_c : zeros;
                 }
                 for (U32 c = 0u; c < len; c++) {
-                    float16 w[NV];
+                    V w[NV];
 #pragma unroll
                     for (int j = 0; j < NV; j++)
-                        w[j] = vload16(j, b);
+                        w[j] = LOAD(b + VEC * j);
                     b += NB;
 #pragma unroll
                     for (int i = 0; i < MR; i++) {
 #if DEPTH
 #pragma unroll
                         for (int j = 0; j < NV; j++)
-                            acc[i * NV + j] = fma(vload16(j, a[i]), w[j], acc[i * NV + j]);
+                            acc[i * NV + j] = fma(LOAD(a[i] + VEC * j), w[j], acc[i * NV + j]);
 #else
-                        const float16 x = (float16)(a[i][c]);
+                        const V x = (V)(a[i][c]);
 #pragma unroll
                         for (int j = 0; j < NV; j++)
                             acc[i * NV + j] = fma(x, w[j], acc[i * NV + j]);
@@ -292,20 +308,20 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
                 __global float *to = dst + out[i] * dst_c + here.channel;
 #pragma unroll
                 for (int j = 0; j < NV; j++) {
-                    float16 v = acc[i * NV + j];
+                    V v = acc[i * NV + j];
                     __global const float *mask = 0;
 #if GRAD
                     if (d.extra == 1u)
-                        mask = extra + out[i] * dst_c + here.channel + 16 * j;
+                        mask = extra + out[i] * dst_c + here.channel + VEC * j;
 #endif
                     if (d.extra == (GRAD ? 2u : 1u))
-                        v = v + vload16(j, extra + block * NB);
+                        v = v + LOAD(extra + block * NB + VEC * j);
                     v = v + 0.0f;
                     if (!GRAD && d.relu != 0u)
                         v = LKS_FN(drop)(v, v);
-                    if (here.lanes > 16u * j)
-                        LKS_FN(put)(v, to + 16 * j, mask, here.skip - min(here.skip, 16u * j),
-                                    here.lanes - 16u * j);
+                    if (here.lanes > (U32)(VEC * j))
+                        LKS_FN(put)(v, to + VEC * j, mask, here.skip - min(here.skip, (U32)(VEC * j)),
+                                    here.lanes - (U32)(VEC * j));
                 }
             }
         }
@@ -334,30 +350,32 @@ LKS_KERNEL(padded)(__global const float *restrict frame, __global const float *r
     struct LKS_FN(place) at = LKS_FN(at)(first, d.oh, d.ow);
 
     for (U32 p = first; p < end; p += MR) {
-        float16 acc[MR * NV];
+        V acc[MR * NV];
         __global const float *a[MR];
         __global const float *b = weights;
 #pragma unroll
         for (int i = 0; i < MR; i++) {
+            if (p + i < end)
+                LKS_FN(ahead)(y + (U64)(p + i) * d.k + block * NB, lanes);
             a[i] = frame + (((U64)at.n * fh + at.row * d.stride_h) * fw + at.col * d.stride_w) * d.c;
             if (p + i + 1u < total)
                 LKS_FN(next)(&at, d.oh, d.ow);
 #pragma unroll
             for (int j = 0; j < NV; j++)
-                acc[i * NV + j] = (float16)(0.0f);
+                acc[i * NV + j] = (V)(0.0f);
         }
         for (U32 r = 0u; r < d.r; r++) {
             U64 run = (U64)r * d.dil_h * fw * d.c;
             for (U32 q = 0u; q < runs; q++, run += step) {
                 for (U32 c = 0u; c < len; c++) {
-                    float16 w[NV];
+                    V w[NV];
 #pragma unroll
                     for (int j = 0; j < NV; j++)
-                        w[j] = vload16(j, b);
+                        w[j] = LOAD(b + VEC * j);
                     b += NB;
 #pragma unroll
                     for (int i = 0; i < MR; i++) {
-                        const float16 x = (float16)(a[i][run + c]);
+                        const V x = (V)(a[i][run + c]);
 #pragma unroll
                         for (int j = 0; j < NV; j++)
                             acc[i * NV + j] = fma(x, w[j], acc[i * NV + j]);
@@ -371,14 +389,14 @@ LKS_KERNEL(padded)(__global const float *restrict frame, __global const float *r
                 __global float *to = y + (U64)(p + i) * d.k + block * NB;
 #pragma unroll
                 for (int j = 0; j < NV; j++) {
-                    float16 v = acc[i * NV + j];
+                    V v = acc[i * NV + j];
                     if (d.extra != 0u)
-                        v = v + vload16(j, bias + block * NB);
+                        v = v + LOAD(bias + block * NB + VEC * j);
                     v = v + 0.0f;
                     if (d.relu != 0u)
                         v = LKS_FN(drop)(v, v);
-                    if (lanes > 16u * j)
-                        LKS_FN(put)(v, to + 16 * j, 0, 0u, lanes - 16u * j);
+                    if (lanes > (U32)(VEC * j))
+                        LKS_FN(put)(v, to + VEC * j, 0, 0u, lanes - (U32)(VEC * j));
                 }
             }
         }

@@ -26,16 +26,19 @@ bool lksi_cpu_wide(void)
 #endif
 }
 
-/* About 24 vector registers of accumulators where there are 32, 12 where there are 16. */
+/* About 24 vector registers of accumulators where there are 32, 12 where there are 16. Vectors of 8
+ * lanes leave fewer lanes idle; processors that split a vector of 16 lose nothing by them. */
 struct lksi_conv_tile lksi_conv_cpu_tile(U32 wide, bool inside)
 {
-    static const struct lksi_conv_tile tiles[] = {{6, 4}, {8, 3}, {8, 2}, {8, 1}};
-    static const double speed[] = {1.0, 0.95, 0.9, 0.6};
-    struct lksi_conv_tile best = {6, 1};
+    static const struct lksi_conv_tile tiles[] = {{6, 4, 16}, {8, 3, 16}, {8, 2, 16},
+                                                  {8, 1, 16}, {6, 5, 8},  {8, 3, 8},
+                                                  {12, 1, 8}};
+    static const double speed[] = {1.0, 0.95, 0.9, 0.85, 0.85, 0.85, 0.6};
+    struct lksi_conv_tile best = {6, 1, 16};
     double cost = 0;
     for (size_t i = 0; lksi_cpu_wide() && i < LKSI_COUNT(tiles); i++) {
-        U32 nb = 16 * tiles[i].nv;
-        if (inside && nb > wide)
+        U32 nb = tiles[i].vec * tiles[i].nv;
+        if (inside && (nb > wide || tiles[i].vec != 16))
             continue;
         double c = (double)(lksi_div_up(wide, nb) * nb) / speed[i];
         if (cost == 0 || c < cost) {
@@ -96,15 +99,15 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     bool framed = d->c < LKSI_CONV_FEW && d->groups == 1 && f.fits, copied = framed && f.copy;
     /* taps that stand side by side are one run */
     U32 len = d->dil_w == 1 ? d->s * d->c : d->c, runs = d->dil_w == 1 ? 1 : d->s;
-    U32 cg = d->c / d->groups, chain = d->r * d->s * cg, nb = 16 * t.nv;
+    U32 cg = d->c / d->groups, chain = d->r * d->s * cg, nb = t.vec * t.nv;
     U64 blocks = (d->k / wide) * lksi_div_up(wide, nb),
         tiles = lksi_div_up((U64)d->n * d->oh * d->ow, t.mr);
     U32 per = lksi_conv_cpu_per_item(2.0 * t.mr * nb * chain, tiles * blocks, dev);
     U32 zeros = depth ? nb : cg;
     int bias = call->n_in > 2 ? 2 : 0;
     char defines[sizeof r->launch[0].defines];
-    snprintf(defines, sizeof defines, "MR=%u NV=%u GRAD=0 FRAMED=%u DEPTH=%u", t.mr, t.nv, framed,
-             depth);
+    snprintf(defines, sizeof defines, "MR=%u NV=%u VEC=%u GRAD=0 FRAMED=%u DEPTH=%u",
+             t.mr, t.nv, t.vec, framed, depth);
 
     r->n_work = 3; /* packed weights, packed bias, zeros or frame */
     r->work_bytes[0] = blocks * chain * nb * 4;
@@ -121,7 +124,7 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                                     LKSI_DIMS,
                                     LKSI_U32(framed ? 0 : zeros)};
     lksi_launch_args(l, pack, LKSI_COUNT(pack));
-    lksi_launch_size(l, lksi_div_up(chain, 16), blocks, 1);
+    lksi_launch_size(l, lksi_div_up(chain, LKSI_CONV_PACKED), blocks, 1);
     if (copied)
         lksi_conv_frame_launch(&r->launch[r->n_launch++], d, &f, 2);
     l = &r->launch[r->n_launch++];

@@ -15,7 +15,7 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     bool depth = lksi_conv_cpu_depth(d);
     U32 wide = depth ? d->c : d->c / d->groups;
     struct lksi_conv_tile t = lksi_conv_cpu_tile(wide, depth);
-    U32 kg = d->k / d->groups, chain = d->r * d->s * kg, nb = 16 * t.nv;
+    U32 kg = d->k / d->groups, chain = d->r * d->s * kg, nb = t.vec * t.nv;
     U64 blocks = (d->c / wide) * lksi_div_up(wide, nb);
     U32 zeros = depth ? nb : kg;
     /* the largest class; the others stop short of it */
@@ -34,7 +34,7 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
         LKSI_IN(1),   LKSI_IN(d->extra == 2 ? 2 : 1), LKSI_WORK(0),   LKSI_WORK(2),
         LKSI_WORK(1), LKSI_DIMS,                      LKSI_U32(zeros)};
     lksi_launch_args(l, pack, LKSI_COUNT(pack));
-    lksi_launch_size(l, lksi_div_up(chain, 16), blocks, 1);
+    lksi_launch_size(l, lksi_div_up(chain, LKSI_CONV_PACKED), blocks, 1);
     l++;
     l->kernel = "conv";
     const struct lksi_arg conv[] = {
@@ -47,7 +47,8 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     for (int i = 0; i < r->n_launch; i++) {
         r->launch[i].source = "op/conv_cpu.cl";
         snprintf(r->launch[i].defines, sizeof r->launch[i].defines,
-                 "MR=%u NV=%u GRAD=1 FRAMED=0 DEPTH=%u", t.mr, t.nv, depth);
+                 "MR=%u NV=%u VEC=%u GRAD=1 FRAMED=0 DEPTH=%u", t.mr, t.nv, t.vec,
+                 depth);
     }
 }
 

@@ -8,10 +8,13 @@
 
 #include "op/conv2d.h"
 
-/* Positions and float16 vectors of output channels of one work-item's tile. Speed only. */
+/* Positions of one work-item's tile, its vectors of output channels, lanes of a vector. Speed only. */
 struct lksi_conv_tile {
-    U32 mr, nv;
+    U32 mr, nv, vec;
 };
+
+/* Elements of a weight chain that a work-item packs: PACKED in the kernels. */
+#define LKSI_CONV_PACKED 64
 
 /* NULL, or why no CPU schedule of a convolution serves the call. */
 const char *lksi_conv_cpu_declines(const struct lksi_call *call, const struct lksi_limits *dev);
