@@ -1,6 +1,7 @@
 """Formats of data in model files: texts, moving digits, pictures without labels, limits; what is
 refused, with file, line and key; what the model's hash and run.json hold."""
 import json
+import os
 
 from common import Case, MODEL, idx, main, read, write
 
@@ -22,6 +23,14 @@ layers:
   - dense: {out: 3}
 loss: softmax_cross_entropy
 train: {batch: 2, optimizer: adam}
+"""
+FORECAST = """layers:
+  - select: {axis: 0, index: 0, name: first}
+  - select: {axis: 0, index: -1, from: input, name: last}
+  - conv2d: {out: 2, kernel: 3, pad: 1, from: first}
+  - conv2d: {out: 1, kernel: 3, pad: 1}
+loss: {mse: {target: last}}
+train: {batch: 2, epochs: 3, optimizer: {sgd: {lr: 0.01}}}
 """
 
 
@@ -87,6 +96,24 @@ class Formats(Case):
         self.assertNotEqual(a["train"]["sha256"], b["train"]["sha256"])
         self.assertEqual(a["test"], b["test"])
         self.assertNotIn("vocabulary", a["train"])
+
+    def test_sequences_train(self):
+        """One hash on two devices, and after a resume."""
+        write(self.model, MOVING[:MOVING.index("layers:")] + FORECAST)
+        self.assertRegex(self.good("summary", self.model), r"input +3 x 10 x 12 x 1 *\n")
+        self.good("train", self.model, "--device", "ref", "--out", "ref")
+        run = json.loads(read(self.path("ref/run.json")))
+        self.assertEqual(run["data"]["train"]["samples"], 20)
+        self.good("train", self.model, "--device", "cpu", "--out", "cpu", "--steps", "15")
+        self.good("train", self.model, "--device", "cpu", "--out", "cpu", "--resume")
+        for name in ("weights.safetensors", "metrics.csv", "steps.csv", "best.safetensors"):
+            one, other = (os.path.join(self.folder, x, name) for x in ("ref", "cpu"))
+            self.assertEqual(os.path.exists(one), os.path.exists(other), name)
+            if os.path.exists(one):
+                self.assertEqual(read(one), read(other), name)
+        write(self.model, read(self.model).decode().replace("count: 20", "count: 20, seed: 9"))
+        self.bad(2, ["data"], "train", self.model, "--device", "cpu", "--out", "cpu", "--resume",
+                 "--epochs", "4")
 
 
 main()
