@@ -65,10 +65,10 @@ static lks_status print_layers(const lks_model *m)
         if (lks_model_layer(m, i, &l) == LKS_OK && (int)strlen(l.name) > width)
             width = (int)strlen(l.name);
     }
-    printf("%s%-*s %-13s %-20s %14s %18s%s\n", color_bold(1), width, "layer", "type", "output",
+    printf("%s%-*s %-16s %-20s %14s %18s%s\n", color_bold(1), width, "layer", "type", "output",
            "parameters", "multiply-adds", color_off(1));
     shape_text(rank, dims, shape, sizeof shape);
-    printf("%-*s %-13s %-20s\n", width, "input", lks_dataset_vocabulary(data) != NULL ? "tokens" : "",
+    printf("%-*s %-16s %-20s\n", width, "input", lks_dataset_vocabulary(data) != NULL ? "tokens" : "",
            shape);
     for (size_t i = 0; i < lks_model_layer_count(m); i++) {
         struct lks_layer_info l;
@@ -76,7 +76,7 @@ static lks_status print_layers(const lks_model *m)
         if (st != LKS_OK)
             return st;
         shape_text(l.rank, l.dims, shape, sizeof shape);
-        printf("%-*s %-13s %-20s %14" PRId64 " %18" PRId64, width, l.name, l.type, shape,
+        printf("%-*s %-16s %-20s %14" PRId64 " %18" PRId64, width, l.name, l.type, shape,
                l.parameters, l.multiply_adds);
         if (l.from[0] != '\0' && strcmp(l.from, previous) != 0)
             printf("  from %s", l.from);
@@ -85,7 +85,7 @@ static lks_status print_layers(const lks_model *m)
         parameters += l.parameters;
         multiply_adds += l.multiply_adds;
     }
-    printf("%-*s %-13s %-20s %14" PRId64 " %18" PRId64 "  (forward, a sample)\n\n", width, "total",
+    printf("%-*s %-16s %-20s %14" PRId64 " %18" PRId64 "  (forward, a sample)\n\n", width, "total",
            "", "", parameters, multiply_adds);
     return LKS_OK;
 }
