@@ -111,6 +111,7 @@ static uint64_t steps_in(const lks_model *model, const struct lks_trainer_params
 static int open_pair(struct pair *p, const char *model_file, const struct options *o)
 {
     struct lks_trainer_params base;
+    struct form form;
     int status = EXIT_OK;
     lks_status st = lks_model_open(&p->model, model_file);
     if (st != LKS_OK)
@@ -133,7 +134,8 @@ static int open_pair(struct pair *p, const char *model_file, const struct option
         st = lksi_weights_check(lks_model_graph(p->model), &base, o->weights);
     if (st != LKS_OK)
         return fail_library(st);
-    progress_init(&p->progress, o->quiet, steps, 1, 1);
+    form_of(p->model, &form);
+    progress_init(&p->progress, &form, o->quiet, steps, 1, 1);
     for (int side = 0; side < 2 && status == EXIT_OK; side++)
         status = open_side(p, side, o, &base);
     return status;

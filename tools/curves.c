@@ -1,7 +1,8 @@
 /*
- * curves.c - two panels side by side: loss (logarithmic when it falls far) and accuracy. Training
- * is drawn twice: a faint line of at most POINTS points, and on it one of FEW points, each an
- * average over neighbouring steps. Test results are dots, one an epoch.
+ * curves.c - two panels side by side: loss (logarithmic when it falls far) and accuracy; without
+ * labels one wide panel of losses. Training is drawn twice: a faint line of at most POINTS points,
+ * and on it one of FEW points, each an average over neighbouring steps. Test results are dots, one
+ * an epoch. Of several losses each has a colour.
  */
 #include <math.h>
 #include <stdio.h>
@@ -26,15 +27,20 @@ struct axis {
     double from, to; /* pixels */
 };
 
+/* A panel shows `n` series from `first` on: the losses by their numbers, or the accuracy alone. */
+enum { ACCURACY = FORM_LOSSES };
 struct panel {
     const char *name;
     struct axis x, y;
-    bool accuracy;
+    size_t first, n;
 };
 
-/* Averages of consecutive steps: their middle, mean loss and share of hits. */
+static const char *const colors[FORM_LOSSES] = {TRAIN_LINE, "#059669", "#7c3aed", "#db2777",
+                                                "#0891b2"};
+
+/* Averages of consecutive steps: their middle, and the mean of each series. */
 struct curve {
-    double x[POINTS], loss[POINTS], accuracy[POINTS];
+    double x[POINTS], y[ACCURACY + 1][POINTS];
     size_t n;
 };
 
@@ -66,7 +72,7 @@ static void axis_linear(struct axis *a, double low, double high)
 static void axis_of_loss(struct axis *a, double low, double high)
 {
     if (!(low > 0.0) || high / low < 20.0) {
-        axis_linear(a, 0.0, high);
+        axis_linear(a, fmin(low, 0.0), high);
         return;
     }
     a->log = true;
@@ -82,45 +88,51 @@ static void average(const struct history *h, size_t most, struct curve *c)
     c->n = 0;
     for (size_t p = 0; p < points; p++) {
         size_t first = h->n_step * p / points, end = h->n_step * (p + 1) / points;
-        double loss = 0.0, hits = 0.0, samples = 0.0;
+        double loss[FORM_LOSSES] = {0.0}, hits = 0.0, samples = 0.0;
         for (size_t i = first; i < end; i++) {
             const struct step_row *s = &h->step[i];
-            loss += (double)s->loss * s->samples;
+            for (size_t k = 0; k < h->form.n_loss; k++)
+                loss[k] += (double)s->loss[k] * s->samples;
             hits += s->hits;
             samples += s->samples;
         }
         c->x[p] = 0.5 * (double)(first + 1 + end);
-        c->loss[p] = loss / samples;
-        c->accuracy[p] = hits / samples;
+        for (size_t k = 0; k < h->form.n_loss; k++)
+            c->y[k][p] = loss[k] / samples;
+        c->y[ACCURACY][p] = hits / (samples * (double)h->form.positions);
         c->n++;
     }
 }
 
-static double test_of(const struct panel *p, const struct lks_epoch_info *e)
+static double test_of(size_t series, const struct lks_epoch_info *e)
 {
-    return p->accuracy ? e->test_accuracy : e->test_loss;
+    return series == ACCURACY ? e->test_accuracy : e->test_losses[series];
+}
+
+static void widen(double v, double *low, double *high)
+{
+    if (isfinite(v)) {
+        *low = fmin(*low, v);
+        *high = fmax(*high, v);
+    }
 }
 
 static void set_axes(struct panel *p, const struct history *h, const struct curve *c)
 {
     double low = INFINITY, high = -INFINITY;
-    for (size_t i = 0; i < c->n; i++) {
-        double v = p->accuracy ? c->accuracy[i] : c->loss[i];
-        low = fmin(low, v);
-        high = fmax(high, v);
+    for (size_t s = p->first; s < p->first + p->n; s++) {
+        for (size_t i = 0; i < c->n; i++)
+            widen(c->y[s][i], &low, &high);
+        for (size_t i = 0; i < h->n_epoch; i++)
+            widen(test_of(s, &h->epoch[i]), &low, &high);
     }
-    for (size_t i = 0; i < h->n_epoch; i++)
-        if (isfinite(test_of(p, &h->epoch[i]))) {
-            low = fmin(low, test_of(p, &h->epoch[i]));
-            high = fmax(high, test_of(p, &h->epoch[i]));
-        }
     if (!isfinite(low) || !isfinite(high)) {
         low = 0.0;
         high = 1.0;
     }
     axis_linear(&p->x, 0.0, (double)h->n_step);
     p->x.high = h->n_step > 0 ? (double)h->n_step : 1.0; /* no empty space on the right */
-    if (p->accuracy)
+    if (p->first == ACCURACY)
         axis_linear(&p->y, low, 1.0);
     else
         axis_of_loss(&p->y, low, high);
@@ -199,64 +211,97 @@ static void draw_frame(struct lksi_str *s, const struct panel *p, const struct h
             h->n_epoch > 0 ? "step (dashed: end of an epoch)" : "step");
 }
 
-static void draw_training(struct lksi_str *s, const struct panel *p, const struct curve *c,
-                          const char *look)
+static void draw_training(struct lksi_str *s, const struct panel *p, size_t series,
+                          const struct curve *c, const char *look)
 {
     lksi_str_add(s,
-                 "<polyline fill=\"none\" stroke=\"" TRAIN_LINE "\" %s stroke-linejoin=\"round\" "
+                 "<polyline fill=\"none\" stroke=\"%s\" %s stroke-linejoin=\"round\" "
                  "points=\"",
-                 look);
+                 series == ACCURACY ? TRAIN_LINE : colors[series], look);
     for (size_t i = 0; i < c->n; i++)
         lksi_str_add(s, "%s%.1f,%.1f", i > 0 ? " " : "", place(&p->x, c->x[i]),
-                     place(&p->y, p->accuracy ? c->accuracy[i] : c->loss[i]));
+                     place(&p->y, c->y[series][i]));
     lksi_str_add(s, "\"/>\n");
 }
 
-static void draw_test(struct lksi_str *s, const struct panel *p, const struct history *h)
+/* In a colour of its own, or of several losses in that of the loss, dashed. */
+static void draw_test(struct lksi_str *s, const struct panel *p, size_t series,
+                      const struct history *h)
 {
-    const char *join = "";
-    lksi_str_add(s,
-                 "<polyline fill=\"none\" stroke=\"" TEST_LINE "\" stroke-width=\"2\" points=\"");
+    const char *join = "", *color = p->n > 1 ? colors[series] : TEST_LINE;
+    lksi_str_add(s, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"2\"%s points=\"", color,
+                 p->n > 1 ? " stroke-dasharray=\"6 3\"" : "");
     for (size_t i = 0; i < h->n_epoch; i++)
-        if (isfinite(test_of(p, &h->epoch[i]))) {
+        if (isfinite(test_of(series, &h->epoch[i]))) {
             lksi_str_add(s, "%s%.1f,%.1f", join, place(&p->x, (double)h->epoch[i].steps),
-                         place(&p->y, test_of(p, &h->epoch[i])));
+                         place(&p->y, test_of(series, &h->epoch[i])));
             join = " ";
         }
     lksi_str_add(s, "\"/>\n");
     for (size_t i = 0; i < h->n_epoch; i++)
-        if (isfinite(test_of(p, &h->epoch[i])))
+        if (isfinite(test_of(series, &h->epoch[i])))
             lksi_str_add(s,
-                         "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.6\" fill=\"" TEST_LINE
+                         "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.6\" fill=\"%s"
                          "\" stroke=\"#ffffff\"/>\n",
                          place(&p->x, (double)h->epoch[i].steps),
-                         place(&p->y, test_of(p, &h->epoch[i])));
+                         place(&p->y, test_of(series, &h->epoch[i])), color);
 }
 
-static void draw_legend(struct lksi_str *s, double right, double y)
+/* Several losses have colours of their own; their test is dashed. */
+static void draw_legend(struct lksi_str *s, double right, double y, bool several)
 {
+    const char *train = several ? FAINT : TRAIN_LINE, *test = several ? FAINT : TEST_LINE;
     lksi_str_add(s,
-                 "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"" TRAIN_LINE
+                 "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s"
                  "\" stroke-width=\"2\"/>\n",
-                 right - 128, y - 4, right - 106, y - 4);
+                 right - 128, y - 4, right - 106, y - 4, train);
     text_at(s, right - 100, y, "start", INK, 12, "train");
     lksi_str_add(
         s,
-        "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"" TEST_LINE
-        "\" stroke-width=\"2\"/>\n<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.6\" fill=\"" TEST_LINE
+        "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"%s"
+        "\" stroke-width=\"2\"%s/>\n<circle cx=\"%.1f\" cy=\"%.1f\" r=\"3.6\" fill=\"%s"
         "\" stroke=\"#ffffff\"/>\n",
-        right - 54, y - 4, right - 32, y - 4, right - 43, y - 4);
+        right - 54, y - 4, right - 32, y - 4, test, several ? " stroke-dasharray=\"6 3\"" : "",
+        right - 43, y - 4, test);
     text_at(s, right - 26, y, "start", INK, 12, "test");
+}
+
+/* Of several losses: their names, each in its colour, above the panel. */
+static void draw_names(struct lksi_str *s, const struct panel *p, const struct form *f)
+{
+    double room = fmin((p->x.to - p->x.from - 60) / (double)f->n_loss, 110);
+    for (size_t k = 0; k < f->n_loss; k++)
+        text_at(s, p->x.from + 60 + room * (double)k, p->y.to - 14, "start", colors[k], 12,
+                f->loss[k]);
+}
+
+static void draw_panel(struct lksi_str *s, struct panel *p, const struct history *h,
+                       const struct curve c[2])
+{
+    set_axes(p, h, c);
+    draw_frame(s, p, h);
+    if (p->n > 1)
+        draw_names(s, p, &h->form);
+    for (size_t series = p->first; series < p->first + p->n; series++) {
+        if (c[0].n > c[1].n)
+            draw_training(s, p, series, &c[0], "stroke-opacity=\"0.25\"");
+        draw_training(s, p, series, &c[1], "stroke-width=\"2\"");
+        draw_test(s, p, series, h);
+    }
 }
 
 lks_status curves_write(const struct history *h, const char *title, const char *path)
 {
     struct panel panels[2] = {
-        {.name = "Loss", .x = {.from = 70, .to = 460}, .y = {.from = 330, .to = 80}},
+        {.name = "Loss",
+         .x = {.from = 70, .to = h->form.positions > 0 ? 460 : 940},
+         .y = {.from = 330, .to = 80},
+         .n = h->form.n_loss},
         {.name = "Accuracy",
          .x = {.from = 550, .to = 940},
          .y = {.from = 330, .to = 80},
-         .accuracy = true},
+         .first = ACCURACY,
+         .n = 1},
     };
     struct curve *c = lksi_alloc(2, sizeof *c); /* fine and coarse */
     struct lksi_str s = {0};
@@ -271,15 +316,9 @@ lks_status curves_write(const struct history *h, const char *title, const char *
                  "<rect width=\"%d\" height=\"%d\" fill=\"#ffffff\"/>\n",
                  WIDTH, HEIGHT, WIDTH, HEIGHT, WIDTH, HEIGHT);
     text_at(&s, 70, 34, "start", INK, 17, title);
-    draw_legend(&s, 940, 34);
-    for (size_t i = 0; i < LKSI_COUNT(panels); i++) {
-        set_axes(&panels[i], h, c);
-        draw_frame(&s, &panels[i], h);
-        if (c[0].n > c[1].n)
-            draw_training(&s, &panels[i], &c[0], "stroke-opacity=\"0.25\"");
-        draw_training(&s, &panels[i], &c[1], "stroke-width=\"2\"");
-        draw_test(&s, &panels[i], h);
-    }
+    draw_legend(&s, 940, 34, h->form.n_loss > 1);
+    for (size_t i = 0; i < (h->form.positions > 0 ? 2 : 1); i++)
+        draw_panel(&s, &panels[i], h, c);
     lksi_str_add(&s, "</svg>\n");
     st = s.failed ? LKS_E_MEMORY : lksi_file_write_atomic(path, s.text, s.length);
     free(s.text);

@@ -1,5 +1,5 @@
 /*
- * curves.h - curves.svg: loss and accuracy of a run over its steps. The same history gives the
+ * curves.h - curves.svg: losses and accuracy of a run over its steps. The same history gives the
  * same bytes.
  */
 #ifndef LKS_TOOLS_CURVES_H

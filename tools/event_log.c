@@ -13,6 +13,7 @@
 struct event_log {
     FILE *file;
     char *path;
+    struct form form;
 };
 
 static lks_status fail(const struct event_log *log)
@@ -23,7 +24,7 @@ static lks_status fail(const struct event_log *log)
                      log->path, strerror(errno));
 }
 
-lks_status event_log_open(struct event_log **log, const char *path)
+lks_status event_log_open(struct event_log **log, const struct form *form, const char *path)
 {
     struct event_log *l = lksi_alloc(1, sizeof *l);
     lks_status st = LKS_OK;
@@ -31,10 +32,12 @@ lks_status event_log_open(struct event_log **log, const char *path)
         st = LKS_E_MEMORY;
     else if ((l->file = fopen(path, "a")) == NULL)
         st = fail(l);
-    if (st != LKS_OK)
-        event_log_close(&l);
-    else
+    if (st == LKS_OK) {
+        l->form = *form;
         *log = l;
+    } else {
+        event_log_close(&l);
+    }
     return st;
 }
 
@@ -65,42 +68,62 @@ static lks_status end_line(struct event_log *log)
     return fputc('\n', log->file) == EOF || fflush(log->file) != 0 ? fail(log) : LKS_OK;
 }
 
+/* `, "train_loss": 0.5` for each loss; `part` is "", "train_" or "test_". */
+static void add_losses(struct event_log *log, const char *part, const double *losses)
+{
+    char text[32];
+    for (size_t k = 0; k < log->form.n_loss; k++)
+        fprintf(log->file, ", \"%s%s\": %s", part, log->form.loss[k], number(losses[k], text));
+}
+
+static void add_accuracy(struct event_log *log, const char *part, double accuracy)
+{
+    char text[32];
+    if (log->form.positions > 0)
+        fprintf(log->file, ", \"%saccuracy\": %s", part, number(accuracy, text));
+}
+
 lks_status event_log_step(struct event_log *log, const struct lks_step_info *info)
 {
-    char loss[32];
+    double losses[FORM_LOSSES];
     if (log == NULL)
         return LKS_OK;
+    for (size_t k = 0; k < log->form.n_loss; k++)
+        losses[k] = (double)info->losses[k];
     fprintf(log->file,
             "{\"event\": \"step\", \"step\": %" PRIu64 ", \"epoch\": %" PRIu32
-            ", \"samples\": %" PRIu32 ", \"loss\": %s, \"hits\": %" PRIu32 "}",
-            info->step + 1, info->epoch + 1, info->samples, number((double)info->loss, loss),
-            info->hits);
+            ", \"samples\": %" PRIu32,
+            info->step + 1, info->epoch + 1, info->samples);
+    add_losses(log, "", losses);
+    if (log->form.positions > 0)
+        fprintf(log->file, ", \"hits\": %" PRIu32, info->hits);
+    fprintf(log->file, "}");
     return end_line(log);
 }
 
 lks_status event_log_epoch(struct event_log *log, const struct lks_epoch_info *info)
 {
-    char text[4][32];
     if (log == NULL)
         return LKS_OK;
-    fprintf(log->file,
-            "{\"event\": \"epoch\", \"epoch\": %" PRIu32 ", \"steps\": %" PRIu64
-            ", \"train_loss\": %s, \"train_accuracy\": %s, \"test_loss\": %s, "
-            "\"test_accuracy\": %s}",
-            info->epoch + 1, info->steps, number(info->train_loss, text[0]),
-            number(info->train_accuracy, text[1]), number(info->test_loss, text[2]),
-            number(info->test_accuracy, text[3]));
+    fprintf(log->file, "{\"event\": \"epoch\", \"epoch\": %" PRIu32 ", \"steps\": %" PRIu64,
+            info->epoch + 1, info->steps);
+    add_losses(log, "train_", info->train_losses);
+    add_accuracy(log, "train_", info->train_accuracy);
+    add_losses(log, "test_", info->test_losses);
+    add_accuracy(log, "test_", info->test_accuracy);
+    fprintf(log->file, "}");
     return end_line(log);
 }
 
-lks_status event_log_end(struct event_log *log, uint64_t steps, const char *sha256, double accuracy)
+lks_status event_log_end(struct event_log *log, uint64_t steps, const char *sha256,
+                         const double *losses, double accuracy)
 {
-    char text[32];
     if (log == NULL)
         return LKS_OK;
-    fprintf(log->file,
-            "{\"event\": \"end\", \"steps\": %" PRIu64 ", \"test_accuracy\": %s, "
-            "\"weights_sha256\": \"%s\"}",
-            steps, number(accuracy, text), sha256);
+    fprintf(log->file, "{\"event\": \"end\", \"steps\": %" PRIu64, steps);
+    if (log->form.positions == 0)
+        add_losses(log, "test_", losses);
+    add_accuracy(log, "test_", accuracy);
+    fprintf(log->file, ", \"weights_sha256\": \"%s\"}", sha256);
     return end_line(log);
 }

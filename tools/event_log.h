@@ -7,18 +7,19 @@
 #include <lockstep/trainer.h>
 
 #include "base/base.h"
+#include "form.h"
 
 struct event_log;
 
 /* Opens a file for appending. LKS_E_IO. */
-lks_status event_log_open(struct event_log **log, const char *path);
+lks_status event_log_open(struct event_log **log, const struct form *form, const char *path);
 void event_log_close(struct event_log **log);
 
 /* Each does nothing if `log` is NULL. LKS_E_IO. */
 lks_status event_log_step(struct event_log *log, const struct lks_step_info *info);
 lks_status event_log_epoch(struct event_log *log, const struct lks_epoch_info *info);
-/* `accuracy` NAN: not tested. */
+/* `losses` and `accuracy` NAN: not tested. */
 lks_status event_log_end(struct event_log *log, uint64_t steps, const char *sha256,
-                         double accuracy);
+                         const double *losses, double accuracy);
 
 #endif

@@ -153,7 +153,11 @@ static int run(const struct command *self, int argc, char **argv)
         return fail_usage("predict takes either pictures (PNG) or --index N");
     if (!o.session.batch.given) /* one sample at a time */
         o.session.batch = (struct number){true, 1};
+    o.session.needs_classes = "`lockstep sample` shows what its layers give";
     status = session_open(&s, "predict", rest[0], &o.session);
+    if (status == EXIT_OK && lks_dataset_positions(lks_model_train_data(s.model)) > 1)
+        status = fail_usage("%s has %zu labels a sample, predict shows one", rest[0],
+                            lks_dataset_positions(lks_model_train_data(s.model)));
     if (status == EXIT_OK && o.index.count > 0)
         status = predict_indices(&s, &o);
     for (int i = 1; status == EXIT_OK && i < n_rest; i++)

@@ -25,12 +25,15 @@ double seconds_now(void)
     return (double)ts.tv_sec + 1e-9 * (double)ts.tv_nsec;
 }
 
-void progress_init(struct progress *p, bool quiet, uint64_t total, uint64_t per_epoch,
-                   uint32_t epochs)
+void progress_init(struct progress *p, const struct form *form, bool quiet, uint64_t total,
+                   uint64_t per_epoch, uint32_t epochs)
 {
     const char *term = getenv("TERM");
-    *p =
-        (struct progress){.quiet = quiet, .total = total, .per_epoch = per_epoch, .epochs = epochs};
+    *p = (struct progress){.form = *form,
+                           .quiet = quiet,
+                           .total = total,
+                           .per_epoch = per_epoch,
+                           .epochs = epochs};
     p->terminal = isatty(STDERR_FILENO) && (term == NULL || strcmp(term, "dumb") != 0);
     p->epoch_start = p->rate_at = p->line_at = seconds_now();
 }
@@ -102,15 +105,17 @@ static void draw(struct progress *p, const struct lks_step_info *info, const cha
 
 static void measure(struct progress *p, const struct lks_step_info *info, double now)
 {
-    double accuracy = (double)info->hits / info->samples;
+    double accuracy = info->labels > 0 ? (double)info->hits / info->labels : 0;
     if (!p->any) { /* the first step may have compiled kernels, so it tells no speed */
-        p->loss = (double)info->loss;
+        for (size_t k = 0; k < p->form.n_loss; k++)
+            p->loss[k] = (double)info->losses[k];
         p->accuracy = accuracy;
         p->any = true;
         p->rate_at = now;
         return;
     }
-    p->loss += SMOOTH * ((double)info->loss - p->loss);
+    for (size_t k = 0; k < p->form.n_loss; k++)
+        p->loss[k] += SMOOTH * ((double)info->losses[k] - p->loss[k]);
     p->accuracy += SMOOTH * (accuracy - p->accuracy);
     p->rate_samples += info->samples;
     /* Steps are told in bunches, so a speed is only known over a while. */
@@ -122,10 +127,25 @@ static void measure(struct progress *p, const struct lks_step_info *info, double
     }
 }
 
+/* "loss 0.1234  g_loss 0.5678", and the accuracy if there is one; `part` is "" or "test ". */
+static void add_numbers(const struct progress *p, const char *part, const double *losses,
+                        double accuracy, char *text, size_t room)
+{
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t k = 0; k < p->form.n_loss && used < room; k++)
+        used += (size_t)snprintf(text + used, room - used, "%s%s%s %.4f", k > 0 ? "  " : "", part,
+                                 p->form.loss[k], losses[k]);
+    if (p->form.positions > 0 && used < room)
+        snprintf(text + used, room - used, "  %saccuracy %s%.4f%s", part,
+                 part[0] != '\0' ? color_bold(1) : "", accuracy,
+                 part[0] != '\0' ? color_off(1) : "");
+}
+
 void progress_step(struct progress *p, const struct lks_step_info *info)
 {
     double now = seconds_now();
-    char numbers[128], left[24] = "-:--", rate[24] = "-";
+    char numbers[512], shown[400], left[24] = "-:--", rate[24] = "-";
     measure(p, info, now);
     bool due = p->terminal ? now - p->drawn_at >= REDRAW_SECONDS : now - p->line_at >= LINE_SECONDS;
     if (p->quiet || !due)
@@ -134,8 +154,8 @@ void progress_step(struct progress *p, const struct lks_step_info *info)
         snprintf(rate, sizeof rate, "%.0f", p->rate);
         duration((double)(p->total - info->step - 1) * info->samples / p->rate, left, sizeof left);
     }
-    snprintf(numbers, sizeof numbers, "loss %.4f  accuracy %.4f  %s samples/s  %s left", p->loss,
-             p->accuracy, rate, left);
+    add_numbers(p, "", p->loss, p->accuracy, shown, sizeof shown);
+    snprintf(numbers, sizeof numbers, "%s  %s samples/s  %s left", shown, rate, left);
     if (p->terminal) {
         draw(p, info, numbers);
         p->drawn_at = now;
@@ -150,11 +170,12 @@ void progress_epoch(struct progress *p, const struct lks_epoch_info *info)
     double now = seconds_now();
     if (!p->quiet) {
         progress_clear(p);
-        printf("epoch %" PRIu32 "/%" PRIu32 "  loss %.4f  accuracy %.4f", info->epoch + 1,
-               p->epochs, info->train_loss, info->train_accuracy);
-        if (!isnan(info->test_accuracy))
-            printf("  test loss %.4f  test accuracy %s%.4f%s", info->test_loss, color_bold(1),
-                   info->test_accuracy, color_off(1));
+        char text[400];
+        add_numbers(p, "", info->train_losses, info->train_accuracy, text, sizeof text);
+        printf("epoch %" PRIu32 "/%" PRIu32 "  %s", info->epoch + 1, p->epochs, text);
+        add_numbers(p, "test ", info->test_losses, info->test_accuracy, text, sizeof text);
+        if (!isnan(info->test_loss))
+            printf("  %s", text);
         printf("  %s(%.1f s)%s\n", color_dim(1), now - p->epoch_start, color_off(1));
         fflush(stdout);
     }

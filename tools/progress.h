@@ -8,8 +8,10 @@
 #include <lockstep/trainer.h>
 
 #include "base/base.h"
+#include "form.h"
 
 struct progress {
+    struct form form;
     bool quiet, terminal;
     bool drawn;      /* the bar stands on the current line */
     bool told_build; /* "building kernels" was said */
@@ -18,15 +20,15 @@ struct progress {
     uint32_t epochs;
     double epoch_start, drawn_at, line_at; /* seconds */
     /* Smoothed over the last seconds: */
-    double loss, accuracy, rate; /* rate: samples a second */
+    double loss[FORM_LOSSES], accuracy, rate; /* rate: samples a second */
     double rate_at;
     uint64_t rate_samples;
     bool any;
 };
 
 double seconds_now(void);
-void progress_init(struct progress *p, bool quiet, uint64_t total, uint64_t per_epoch,
-                   uint32_t epochs);
+void progress_init(struct progress *p, const struct form *form, bool quiet, uint64_t total,
+                   uint64_t per_epoch, uint32_t epochs);
 void progress_build(struct progress *p, size_t done, size_t total);
 void progress_step(struct progress *p, const struct lks_step_info *info);
 void progress_epoch(struct progress *p, const struct lks_epoch_info *info);

@@ -2,7 +2,7 @@
  * run_dir.h - the output folder of a training: who may write into it, what lies in it.
  *
  *     weights.safetensors     of the finished run; its sha256 is the digest of the run
- *     best.safetensors        weights of the epoch with the best test accuracy
+ *     best.safetensors        weights of the epoch with the best test accuracy, or lowest test loss
  *     checkpoint.safetensors  the whole state, for --resume
  *     metrics.csv steps.csv   see history.h
  *     curves.svg              see curves.h

@@ -174,8 +174,13 @@ static json_t *describe_result(const struct run_facts *f)
 {
     json_t *r = json_pack("{s:I}", "steps", (json_int_t)f->steps);
     if (r != NULL && f->tested) {
-        json_object_set_new(r, "test_loss", json_real(f->test_loss));
-        json_object_set_new(r, "test_accuracy", json_real(f->test_accuracy));
+        for (size_t k = 0; k < f->form->n_loss; k++) {
+            char key[64];
+            snprintf(key, sizeof key, "test_%s", f->form->loss[k]);
+            json_object_set_new(r, key, json_real(f->test_losses[k]));
+        }
+        if (f->form->positions > 0)
+            json_object_set_new(r, "test_accuracy", json_real(f->test_accuracy));
     }
     if (r != NULL && f->weights_sha256 != NULL)
         json_object_set_new(r, "weights_sha256", json_string(f->weights_sha256));

@@ -8,10 +8,12 @@
 #include <lockstep/lockstep.h>
 
 #include "base/base.h"
+#include "form.h"
 
 struct run_facts {
     const char *model_file;
     const lks_model *model;
+    const struct form *form;
     const struct lks_trainer_params *params;
     const struct lks_device_info *device;
     const char *start_weights; /* sha256 of --weights, or NULL */
@@ -20,7 +22,7 @@ struct run_facts {
     uint64_t steps;
     bool finished;
     bool tested;
-    double test_loss, test_accuracy;
+    double test_losses[FORM_LOSSES], test_accuracy;
     const char *weights_sha256; /* when finished */
 };
 

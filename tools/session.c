@@ -34,6 +34,9 @@ int session_open(struct session *s, const char *command, const char *model_file,
     st = lks_model_open(&s->model, model_file);
     if (st != LKS_OK)
         return fail_library(st);
+    if (o->needs_classes != NULL && lks_model_classes(s->model) == 0)
+        return fail_usage("%s has no loss with labels, so it knows no classes; %s", model_file,
+                          o->needs_classes);
     lks_model_trainer_params(s->model, &p);
     p.plain = o->plain;
     if (o->batch.given)

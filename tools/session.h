@@ -20,6 +20,7 @@ struct session_options {
     const char *weights, *data;
     struct number seed; /* of random numbers; not in the table of options */
     bool plain;
+    const char *needs_classes; /* what to say of a model without; NULL: nothing. Not in the table */
 };
 #define SESSION_OPTIONS(type, member)                                                              \
     {"weights",                                                                                    \

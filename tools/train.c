@@ -133,8 +133,8 @@ static lks_status on_epoch(void *user, const struct lks_epoch_info *info)
     lks_status st;
     LKSI_TRY(history_add_epoch(&t->history, info));
     LKSI_TRY(event_log_epoch(t->log, info));
-    if (info->test_accuracy > t->best) {
-        t->best = info->test_accuracy;
+    if (history_score(&t->history, info) > t->best) {
+        t->best = history_score(&t->history, info);
         LKSI_TRY(t->params.evaluate_ema
                      ? lks_trainer_save_ema(t->trainer, t->dir.file[RUN_BEST])
                      : lks_trainer_save_weights(t->trainer, t->dir.file[RUN_BEST]));
@@ -222,7 +222,7 @@ static lks_status start_fresh(struct training *t)
         t->facts.start_weights = t->weights_sha;
     }
     if (t->o.log != NULL)
-        LKSI_TRY(event_log_open(&t->log, t->o.log));
+        LKSI_TRY(event_log_open(&t->log, &t->history.form, t->o.log));
     LKSI_TRY(run_dir_clear(&t->dir));
 fail:
     return st;
@@ -254,7 +254,7 @@ static lks_status start_again(struct training *t)
                           lks_trainer_steps(t->trainer)));
     t->best = history_best(&t->history);
     if (t->o.log != NULL)
-        LKSI_TRY(event_log_open(&t->log, t->o.log));
+        LKSI_TRY(event_log_open(&t->log, &t->history.form, t->o.log));
 fail:
     return st;
 }
@@ -307,6 +307,10 @@ static int check_input(struct training *t)
     if (t->o.expect.given && lks_model_test_data(t->model) == NULL)
         return fail_usage("--expect-accuracy needs test data; add `test:` under `data:` in %s",
                           t->model_file);
+    form_of(t->model, &t->history.form);
+    if (t->o.expect.given && t->history.form.positions == 0)
+        return fail_usage("--expect-accuracy needs a loss with labels, but %s has none",
+                          t->model_file);
     set_params(t);
     if (steps_per_epoch(t) == 0)
         return fail_usage("drop_last leaves no batch: %zu samples, batch %u; use a smaller batch",
@@ -329,15 +333,16 @@ static int prepare(struct training *t)
     if (status != EXIT_OK)
         return status;
     t->params.device = t->device;
-    progress_init(&t->progress, t->o.quiet, total_steps(t), steps_per_epoch(t), t->params.epochs);
+    progress_init(&t->progress, &t->history.form, t->o.quiet, total_steps(t), steps_per_epoch(t), t->params.epochs);
     LKSI_TRY(lks_trainer_create(&t->trainer, lks_model_graph(t->model), &t->params));
     progress_clear(&t->progress);
     t->facts = (struct run_facts){.model_file = t->model_file,
                                   .model = t->model,
+                                  .form = &t->history.form,
                                   .params = &t->params,
                                   .device = lks_device_get_info(t->device)};
     utc_now(t->facts.started);
-    t->best = -1.0;
+    t->best = (double)-INFINITY;
     LKSI_TRY(t->o.resume ? start_again(t) : start_fresh(t));
     LKSI_TRY(write_facts(t));
     t->began = true;
@@ -361,21 +366,38 @@ static int stopped(struct training *t)
     return EXIT_SIGNAL + (int)stop_signal;
 }
 
-/* Test accuracy of the final weights: known from the last epoch, unless --steps ended inside one.
+/* Test losses and accuracy of the final weights: known from the last epoch, unless --steps ended inside one.
  */
 static lks_status final_test(struct training *t)
 {
     const lks_dataset *test = lks_model_test_data(t->model);
     const struct history *h = &t->history;
+    t->facts.test_accuracy = (double)NAN;
+    for (size_t k = 0; k < FORM_LOSSES; k++)
+        t->facts.test_losses[k] = (double)NAN;
     if (test == NULL)
         return LKS_OK;
     t->facts.tested = true;
     if (h->n_epoch > 0 && h->epoch[h->n_epoch - 1].steps == lks_trainer_steps(t->trainer)) {
-        t->facts.test_loss = h->epoch[h->n_epoch - 1].test_loss;
+        memcpy(t->facts.test_losses, h->epoch[h->n_epoch - 1].test_losses,
+               sizeof t->facts.test_losses);
         t->facts.test_accuracy = h->epoch[h->n_epoch - 1].test_accuracy;
         return LKS_OK;
     }
-    return lks_trainer_evaluate(t->trainer, test, &t->facts.test_loss, &t->facts.test_accuracy);
+    return lks_trainer_evaluate_losses(t->trainer, test, t->facts.test_losses,
+                                       &t->facts.test_accuracy);
+}
+
+static void say_result(const struct training *t)
+{
+    const struct form *f = &t->history.form;
+    if (!t->facts.tested)
+        return;
+    if (f->positions > 0)
+        printf("test accuracy  %s%.4f%s\n", color_bold(1), t->facts.test_accuracy, color_off(1));
+    for (size_t k = 0; k < f->n_loss && f->positions == 0; k++)
+        printf("test %s  %s%.4f%s\n", f->loss[k], color_bold(1), t->facts.test_losses[k],
+               color_off(1));
 }
 
 static int finish(struct training *t)
@@ -394,11 +416,10 @@ static int finish(struct training *t)
     t->facts.weights_sha256 = sha;
     LKSI_TRY(write_facts(t));
     t->facts.weights_sha256 = NULL; /* `sha` ends here */
-    LKSI_TRY(event_log_end(t->log, lks_trainer_steps(t->trainer), sha,
-                           t->facts.tested ? t->facts.test_accuracy : (double)NAN));
+    LKSI_TRY(event_log_end(t->log, lks_trainer_steps(t->trainer), sha, t->facts.test_losses,
+                           t->facts.test_accuracy));
     progress_clear(&t->progress);
-    if (t->facts.tested)
-        printf("test accuracy  %s%.4f%s\n", color_bold(1), t->facts.test_accuracy, color_off(1));
+    say_result(t);
     printf("%s  %s\n", sha, weights);
     if (t->o.expect.given && t->facts.test_accuracy < t->o.expect.value) {
         say_error("test accuracy %.4f is below the expected %.4f", t->facts.test_accuracy,

@@ -14,6 +14,7 @@
 #define LOCKSTEP_LOSS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <lockstep/graph.h>
@@ -80,6 +81,11 @@ LKS_API lks_status lks_graph_loss_mean(lks_graph *graph, lks_value x, lks_value 
  */
 LKS_API lks_status lks_graph_add_loss(lks_graph *graph, const char *name, lks_value value,
                                       double weight);
+
+/* Losses of the graph; 0 for NULL. */
+LKS_API size_t lks_graph_loss_count(const lks_graph *graph);
+/* The name of loss `index`, valid until the graph is destroyed; NULL past the last. */
+LKS_API const char *lks_graph_loss_name(const lks_graph *graph, size_t index);
 
 /*
  * *out is [dim...] of new random numbers in each step, uniform in [0, 1) or normal. They depend on

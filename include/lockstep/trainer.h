@@ -130,6 +130,8 @@ struct lks_epoch_info {
     double train_loss, train_accuracy; /* over the epoch, as the steps saw it; an accuracy is NAN
                                           without labels */
     double test_loss, test_accuracy;   /* NAN without test data */
+    uint32_t n_losses;
+    double train_losses[5], test_losses[5]; /* of all losses; [0] is the one above */
 };
 
 struct lks_fit_params {

@@ -82,6 +82,16 @@ lks_status lks_graph_add_loss(lks_graph *g, const char *name, lks_value value, d
     return lksi_graph_note(g, add_loss(g, name, value, weight));
 }
 
+size_t lks_graph_loss_count(const lks_graph *g)
+{
+    return g != NULL ? g->n_loss : 0;
+}
+
+const char *lks_graph_loss_name(const lks_graph *g, size_t index)
+{
+    return g != NULL && index < g->n_loss ? g->losses[index].name : NULL;
+}
+
 /* The input "label": one label, or one a position. */
 static lks_status label_input(lks_graph *g, struct lksi_desc label, lksi_value *out)
 {

@@ -220,11 +220,11 @@ static lks_status read_terms(struct lks_model *m, const char *name, const struct
     return st;
 }
 
-/* A loss is a column of steps.csv and metrics.csv too. */
+/* A loss is a column of steps.csv and metrics.csv, and a key of the log, too. */
 static lks_status check_name(const struct lksi_node *node)
 {
-    static const char *const taken[] = {"loss",  "step",     "samples", "hits",
-                                        "epoch", "steps",    "accuracy"};
+    static const char *const taken[] = {"loss",  "step",  "samples",  "hits",
+                                        "epoch", "steps", "accuracy", "event"};
     for (size_t i = 0; i < LKSI_COUNT(taken); i++)
         if (strcmp(node->key, taken[i]) == 0)
             return lksi_node_fail(node, "a loss among several cannot be called `%s`; write e.g. "

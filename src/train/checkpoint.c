@@ -110,8 +110,16 @@ static void add_optimizer(struct meta *m, const struct lks_optimizer *o, uint32_
     add_number(m, "every", o->every, "1");
 }
 
+/* "epoch_loss", "epoch_loss.1", ... */
+static const char *loss_key(size_t k, char text[32])
+{
+    snprintf(text, 32, k > 0 ? "epoch_loss.%zu" : "epoch_loss", k);
+    return text;
+}
+
 static lks_status fill_meta(struct meta *m, const struct lks_trainer *t, const lks_dataset *train)
 {
+    char key[32];
     memset(m, 0, sizeof *m);
     add_text(m, "graph", t->graph_sha256);
     add_text(m, "data", train != NULL ? train->data->sha256 : "none");
@@ -129,7 +137,8 @@ static lks_status fill_meta(struct meta *m, const struct lks_trainer *t, const l
     add_double(m, "ema", t->params.ema, NO_DOUBLE);
     m->compared = m->n;
     add_number(m, "step", t->step, NULL);
-    add_double(m, "epoch_loss", t->epoch_loss, NULL);
+    for (size_t k = 0; k < t->model->n_loss; k++)
+        add_double(m, loss_key(k, key), t->epoch_loss[k], NULL);
     add_double(m, "epoch_hits", t->epoch_hits, NULL);
     add_double(m, "epoch_samples", t->epoch_samples, NULL);
     return m->failed ? LKS_E_MEMORY : LKS_OK;
@@ -218,17 +227,19 @@ static lks_status take(struct lks_trainer *t, const struct lksi_safetensors *fil
                        const char *path)
 {
     uint64_t step = 0;
-    double loss, hits, samples;
+    double loss[LKSI_MAX_LOSSES] = {0}, hits, samples;
+    char key[32];
     lks_status st = LKS_OK;
     LKSI_TRY(get_number(file, path, "step", &step));
-    LKSI_TRY(get_double(file, path, "epoch_loss", &loss));
+    for (size_t k = 0; k < t->model->n_loss; k++)
+        LKSI_TRY(get_double(file, path, loss_key(k, key), &loss[k]));
     LKSI_TRY(get_double(file, path, "epoch_hits", &hits));
     LKSI_TRY(get_double(file, path, "epoch_samples", &samples));
     for (size_t a = 0; a < LKSI_COUNT(arenas); a++) /* params first: they begin the average anew */
         if (has_arena(t, arenas[a]))
             LKSI_TRY(lksi_tensors_write(t, file, arenas[a]));
     t->step = step;
-    t->epoch_loss = loss;
+    memcpy(t->epoch_loss, loss, sizeof loss);
     t->epoch_hits = hits;
     t->epoch_samples = samples;
 fail:

@@ -149,7 +149,8 @@ static lks_status report(struct fit *f)
             return lksi_explain_nonfinite(t, f->p->train, info->step);
         }
         lksi_read_slot(t, ring + t->width * (number % LKSI_RING), info);
-        t->epoch_loss += (double)info->loss * info->samples;
+        for (size_t k = 0; k < t->model->n_loss; k++)
+            t->epoch_loss[k] += (double)info->losses[k] * info->samples;
         t->epoch_hits += info->hits;
         t->epoch_samples += info->samples;
         if (st == LKS_OK) /* a callback's refusal ends the fit, not the accounts */
@@ -186,16 +187,25 @@ fail:
 static lks_status end_epoch(struct fit *f, const struct lksi_position *p)
 {
     struct lks_trainer *t = f->t;
-    struct lks_epoch_info info = {.epoch = p->epoch, .steps = t->step, .train_accuracy = (double)NAN, .test_loss = (double)NAN,
-                                  .test_accuracy = (double)NAN};
+    struct lks_epoch_info info = {.epoch = p->epoch,
+                                  .steps = t->step,
+                                  .train_accuracy = (double)NAN,
+                                  .test_accuracy = (double)NAN,
+                                  .n_losses = (uint32_t)t->model->n_loss};
     lks_status st = LKS_OK;
     LKSI_TRY(report(f));
-    info.train_loss = t->epoch_loss / t->epoch_samples;
+    for (size_t k = 0; k < t->model->n_loss; k++) {
+        info.train_losses[k] = t->epoch_loss[k] / t->epoch_samples;
+        info.test_losses[k] = (double)NAN;
+        t->epoch_loss[k] = 0;
+    }
     if (t->positions > 0)
         info.train_accuracy = t->epoch_hits / (t->epoch_samples * (double)t->positions);
-    t->epoch_loss = t->epoch_hits = t->epoch_samples = 0;
+    t->epoch_hits = t->epoch_samples = 0;
     if (f->p->test != NULL)
-        LKSI_TRY(lks_trainer_evaluate(t, f->p->test, &info.test_loss, &info.test_accuracy));
+        LKSI_TRY(lks_trainer_evaluate_losses(t, f->p->test, info.test_losses, &info.test_accuracy));
+    info.train_loss = info.train_losses[0];
+    info.test_loss = info.test_losses[0];
     LKSI_TRY(tell_epoch(f, &info));
     f->reported = lksi_seconds();
 fail:

@@ -98,7 +98,7 @@ struct lks_trainer {
     size_t n_keep;
 
     uint64_t step; /* done in the training */
-    double epoch_loss, epoch_hits, epoch_samples; /* sums over the running epoch */
+    double epoch_loss[LKSI_MAX_LOSSES], epoch_hits, epoch_samples; /* sums over the running epoch */
 
     struct lks_step_info pending[LKSI_RING]; /* queued, not yet reported */
     size_t n_pending;

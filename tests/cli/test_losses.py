@@ -1,4 +1,7 @@
 """Losses of model files: without labels, several of them, their errors; one hash on two devices."""
+import json
+import xml.etree.ElementTree
+
 from common import Case, MODEL, main, read, write
 
 HEAD = MODEL[:MODEL.index("layers:")]
@@ -56,6 +59,83 @@ class Losses(Case):
 
     def test_one_hash_of_two_losses(self):
         self.one_hash(PAIR)
+
+    def rows(self, file):
+        return [row.split(",") for row in read(self.path(file)).decode().splitlines()]
+
+    def test_files_of_an_autoencoder(self):
+        write(self.model, AUTOENCODER)
+        log = self.path("log")
+        text = self.train("run", "--log-json", log)
+        steps, epochs = self.rows("run/steps.csv"), self.rows("run/metrics.csv")
+        self.assertEqual(steps[0], ["step", "samples", "loss"])
+        self.assertEqual(epochs[0], ["epoch", "steps", "train_loss", "test_loss"])
+        self.assertEqual((len(steps), len(epochs)), (10, 4))
+        self.assertTrue(all(len(row) == len(rows[0]) for rows in (steps, epochs) for row in rows))
+        self.assertLess(float(steps[-1][2]), float(steps[1][2]))
+        self.assertRegex(text, r"^test loss  %.4f\n[0-9a-f]{64}  " % float(epochs[-1][3]))
+        result = json.loads(read(self.path("run/run.json")))["result"]
+        self.assertEqual(sorted(result), ["steps", "test_loss", "weights_sha256"])
+        events = [json.loads(line) for line in read(log).splitlines()]
+        self.assertEqual(sorted(events[0]), ["epoch", "event", "loss", "samples", "step"])
+        self.assertEqual(sorted(events[-1]), ["event", "steps", "test_loss", "weights_sha256"])
+        svg = read(self.path("run/curves.svg")).decode()
+        xml.etree.ElementTree.fromstring(svg)
+        self.assertNotIn("Accuracy", svg)
+        # The best epoch is that of the lowest test loss: here the last.
+        self.assertEqual(min(epochs[1:], key=lambda row: float(row[3])), epochs[-1])
+        self.assertEqual(read(self.path("run/best.safetensors")),
+                         read(self.path("run/weights.safetensors")))
+        self.assertEqual(self.good("eval", self.model, "-d", "ref", "-w",
+                                   self.path("run/weights.safetensors")),
+                         "samples 15\nloss %s\n" % epochs[-1][3])
+        self.assertRegex(self.good("train", self.model, "-d", "ref", "-o", self.path("other")),
+                         r"epoch 1/3  loss \d+\.\d{4}  test loss \d+\.\d{4}  \(")
+
+    def test_files_of_two_losses(self):
+        write(self.model, PAIR)
+        self.train("run")
+        steps, epochs = self.rows("run/steps.csv"), self.rows("run/metrics.csv")
+        self.assertEqual(steps[0], ["step", "samples", "loss", "g_loss"])
+        self.assertEqual(epochs[0], ["epoch", "steps", "train_loss", "train_g_loss", "test_loss",
+                                     "test_g_loss"])
+        for k in (2, 3):  # an epoch's loss is the mean of its steps', which have 9 digits
+            self.assertAlmostEqual(float(epochs[2][k]), sum(float(row[k]) for row in steps[4:7]) / 3,
+                                   delta=1e-7)
+        self.assertEqual(self.good("eval", self.model, "-d", "ref", "-w",
+                                   self.path("run/weights.safetensors")),
+                         "samples 15\nloss %s\ng_loss %s\n" % (epochs[-1][4], epochs[-1][5]))
+        svg = read(self.path("run/curves.svg")).decode()
+        self.assertIn(">g_loss</text>", svg)
+        self.assertEqual(svg.count("<circle"), 1 + 2 * 3)  # of the legend, and two of each epoch
+
+    def test_resume(self):
+        """Stopped within an epoch: the same files as without a stop."""
+        for text, test in ((AUTOENCODER, True), (PAIR, True), (PAIR, False)):
+            write(self.model, text if test else text.replace("  test:", "  # test:"))
+            self.train("whole", "--overwrite")
+            self.train("parts", "--steps", "4", "--overwrite")
+            self.train("parts", "--resume")
+            for name in ("weights.safetensors", "checkpoint.safetensors", "metrics.csv",
+                         "steps.csv", "curves.svg"):
+                self.assertEqual(read(self.path("whole/" + name)), read(self.path("parts/" + name)),
+                                 name)
+
+    def test_refusals(self):
+        write(self.model, AUTOENCODER)
+        self.train("run")
+        weights = self.path("run/weights.safetensors")
+        self.bad(2, ["knows no classes", "lockstep sample"], "predict", self.model, "-w", weights,
+                 "--index", "0")
+        self.bad(2, ["knows no classes"], "eval", self.model, "-w", weights, "--expect-accuracy",
+                 "0.5")
+        self.bad(2, ["needs a loss with labels"], "train", self.model, "--expect-accuracy", "0.5")
+        damaged = read(self.path("run/metrics.csv"))
+        for change in (damaged.replace(b",test_loss", b""), damaged[:damaged.rindex(b",")] + b"\n",
+                       damaged.replace(b"\n2,", b"\n2,x")):
+            write(self.path("run/metrics.csv"), change)
+            self.bad(2, ["metrics.csv:"], "train", self.model, "-d", "ref", "-o", self.path("run"),
+                     "--resume")
 
     def test_forms(self):
         """Every form is read, and is another model."""
