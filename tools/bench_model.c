@@ -128,7 +128,7 @@ static lks_status profile_step(struct model_bench *m, struct bench_times *times)
     lks_status st = LKS_OK;
     LKSI_TRY(lksi_feed_next(t, &feed));
     LKSI_TRY(lksi_gather_step(t, lks_model_train_data(m->model), t->step, feed, &p));
-    LKSI_TRY(lksi_step_plan_get(t, p.samples, true, &step));
+    LKSI_TRY(lksi_step_plan_get(t, p.samples, true, 0, &step));
     LKSI_TRY(lksi_feed_bind(t, feed, step));
     size_t n = lksi_plan_stages(step->plan);
     for (size_t s = 0; s < n; s++) {

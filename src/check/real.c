@@ -164,6 +164,16 @@ static void softmax_cross_entropy_grad(const struct lksi_real_io *io)
     }
 }
 
+static void pixels(const struct lksi_real_io *io)
+{
+    uint64_t c = (uint64_t)io->call->in[1].dim[0] / 256;
+    for (uint64_t e = 0; e < count(io); e++) {
+        uint32_t word = (uint32_t)(int32_t)io->in[0][e / 4];
+        uint32_t b = word >> (8 * (e % 4)) & 255;
+        lksi_real_put(io, 0, e, io->in[1][b * c + e % c], 0.0);
+    }
+}
+
 const struct lksi_real_entry lksi_real_basic[] = {
     {"add", add},
     {"batch_mean", batch_mean},
@@ -171,6 +181,7 @@ const struct lksi_real_entry lksi_real_basic[] = {
     {"batch_sum", batch_sum},
     {"fill", fill},
     {"guard", guard},
+    {"pixels", pixels},
     {"record", record},
     {"relu", relu},
     {"relu_grad", relu_grad},

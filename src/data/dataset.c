@@ -335,3 +335,21 @@ lks_status lksi_dataset_gather(const struct lksi_dataset *ds, const uint32_t *or
     }
     return LKS_OK;
 }
+
+bool lksi_dataset_sends_bytes(const struct lksi_dataset *ds)
+{
+    return ds->pixels != NULL && 256u * (size_t)ds->c <= LKSI_MAX_TABLE;
+}
+
+void lksi_dataset_gather_bytes(const struct lksi_dataset *ds, const uint32_t *order, size_t first,
+                               size_t n, uint8_t *x, int32_t *labels)
+{
+    for (size_t i = 0; i < n; i++, x += ds->sample) {
+        size_t index = order != NULL ? order[first + i] : first + i;
+        assert(index < ds->count);
+        memcpy(x, ds->pixels + index * ds->sample, ds->sample);
+        if (ds->positions > 0)
+            memcpy(labels + i * ds->positions, ds->labels + index * ds->positions,
+                   ds->positions * sizeof *labels);
+    }
+}

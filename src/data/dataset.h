@@ -96,6 +96,13 @@ lks_status lksi_dataset_check_classes(const struct lksi_dataset *ds, uint32_t cl
 lks_status lksi_dataset_gather(const struct lksi_dataset *ds, const uint32_t *order, size_t first,
                                size_t n, float *x, int32_t *labels);
 
+/* The samples are bytes with a table small enough to be sent along with each batch. */
+bool lksi_dataset_sends_bytes(const struct lksi_dataset *ds);
+/* As lksi_dataset_gather, of such a data set, with the bytes as they are. */
+void lksi_dataset_gather_bytes(const struct lksi_dataset *ds, const uint32_t *order, size_t first,
+                               size_t n, uint8_t *x, int32_t *labels);
+#define LKSI_MAX_TABLE 1024 /* floats of such a table */
+
 /* "28 x 28 x 1" into `text` (at least 96 bytes); returns text. */
 const char *lksi_dataset_shape_text(const struct lksi_dataset *ds, char *text);
 

@@ -40,6 +40,11 @@ struct lksi_prefetch {
 /* Gathers one batch; called without the lock, the slot belongs to the thread. */
 static void fill_slot(struct lksi_prefetch *p, struct slot *s, const uint32_t *order)
 {
+    if (lksi_dataset_sends_bytes(p->ds)) {
+        lksi_dataset_gather_bytes(p->ds, order, s->first, s->n, (uint8_t *)s->x, s->labels);
+        s->status = LKS_OK;
+        return;
+    }
     s->status = lksi_dataset_gather(p->ds, order, s->first, s->n, s->x, s->labels);
     if (s->status != LKS_OK) {
         strncpy(s->message, lks_error_message(), sizeof s->message - 1);

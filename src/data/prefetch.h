@@ -24,7 +24,7 @@
 struct lksi_prefetch;
 
 struct lksi_batch {
-    const float *x;        /* [n][h][w][c] */
+    const void *x;         /* [n][h][w][c]: floats, or bytes of a data set that sends them */
     const int32_t *labels; /* [n] */
     size_t first, n;       /* samples first .. first+n-1 of the order; n = 0: the epoch is over */
 };

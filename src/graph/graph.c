@@ -259,6 +259,29 @@ lks_status lksi_graph_check(const struct lks_graph *g)
                                                   "may be missing; destroy it and build a new one");
 }
 
+lks_status lksi_graph_make_input(struct lks_graph *g, lksi_value x, const char *op,
+                                 const void *attr, int n_in, const lksi_value *in)
+{
+    lksi_value made[LKSI_MAX_OUT];
+    lks_status st = lksi_graph_add_node(g, op, op, attr, n_in, in, made);
+    if (st != LKS_OK)
+        return st;
+    size_t last = g->n_node - 1;
+    struct lksi_gnode node = g->node[last];
+    memmove(&g->node[1], &g->node[0], last * sizeof g->node[0]);
+    g->node[0] = node;
+    g->node[0].out[0] = x;
+    for (size_t v = 0; v < g->n_value; v++)
+        if (g->value[v].node >= 0)
+            g->value[v].node++;
+    g->value[made[0]].node = -1; /* takes no memory, since nobody makes or reads it */
+    g->value[x].kind = LKSI_VALUE_NODE;
+    g->value[x].node = 0;
+    for (size_t i = 0; i < g->n_norm; i++)
+        g->norm[i].node++;
+    return LKS_OK;
+}
+
 /* Node `index` of the model in a copy for an evaluation. Values that only training makes keep their
  * numbers and stay without memory. */
 static lks_status evaluation_node(struct lks_graph *g, const struct lks_graph *model, size_t index)

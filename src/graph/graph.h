@@ -128,6 +128,10 @@ lks_status lksi_graph_add_node(struct lks_graph *g, const char *name, const char
 lks_status lksi_graph_check(const struct lks_graph *g);
 /* Returns `st`; if it is a failure, notes whether the public call left something behind. */
 lks_status lksi_graph_note(struct lks_graph *g, lks_status st);
+/* Lets the input `x` be the output of an operator that runs before all others. Its inputs are inputs
+ * or states. Before gradients only: it moves the nodes. */
+lks_status lksi_graph_make_input(struct lks_graph *g, lksi_value x, const char *op,
+                                 const void *attr, int n_in, const lksi_value *in);
 /* Value with this name, or LKSI_NONE. */
 lksi_value lksi_graph_find(const struct lks_graph *g, const char *name);
 

@@ -10,6 +10,7 @@
 
 #define PIECE 4096 /* bytes; every part starts at a multiple */
 
+_Static_assert(LKSI_MAX_TABLE * sizeof(float) <= PIECE, "the table is one piece");
 _Static_assert(LKSI_MAX_ROWS * LKS_UPDATE_HYPER * sizeof(float) <= PIECE, "hyper is one piece");
 
 static uint64_t pad(uint64_t bytes)
@@ -22,19 +23,21 @@ static lks_status create_feed(struct lks_trainer *t, struct lksi_feed *f)
     uint64_t batch = t->params.batch;
     uint64_t labels = pad(batch * (t->positions > 0 ? t->positions : 1) * sizeof(int32_t));
     uint64_t x_bytes = batch * t->sample * sizeof(float);
-    uint64_t hyper = 0, step = PIECE, label = 2 * PIECE, x = label + labels;
+    uint64_t hyper = 0, step = PIECE, table = 2 * PIECE, label = 3 * PIECE, x = label + labels;
     lks_status st = LKS_OK;
     f->host = lksi_alloc_aligned((size_t)(x + x_bytes));
     if (f->host == NULL)
         return LKS_E_MEMORY;
     f->hyper = (float *)(void *)(f->host + hyper);
     f->step = (int32_t *)(void *)(f->host + step);
+    f->table = (float *)(void *)(f->host + table);
     f->label = (int32_t *)(void *)(f->host + label);
     f->x = (float *)(void *)(f->host + x);
     f->x_offset = x;
     LKSI_TRY(lksi_buf_create(&f->buf, t->dev, x + pad(x_bytes)));
     LKSI_TRY(lksi_buf_part(&f->hyper_buf, f->buf, hyper, PIECE));
     LKSI_TRY(lksi_buf_part(&f->step_buf, f->buf, step, PIECE));
+    LKSI_TRY(lksi_buf_part(&f->table_buf, f->buf, table, PIECE));
     LKSI_TRY(lksi_buf_part(&f->label_buf, f->buf, label, labels));
     LKSI_TRY(lksi_buf_part(&f->x_buf, f->buf, x, pad(x_bytes)));
 fail:
@@ -57,6 +60,7 @@ void lksi_feeds_destroy(struct lks_trainer *t)
         struct lksi_feed *f = &t->feed[i];
         lksi_buf_destroy(&f->hyper_buf);
         lksi_buf_destroy(&f->step_buf);
+        lksi_buf_destroy(&f->table_buf);
         lksi_buf_destroy(&f->label_buf);
         lksi_buf_destroy(&f->x_buf);
         lksi_buf_destroy(&f->buf);
@@ -102,11 +106,13 @@ lks_status lksi_feed_next(struct lks_trainer *t, struct lksi_feed **feed)
 
 lks_status lksi_feed_bind(struct lks_trainer *t, struct lksi_feed *f, struct lksi_step_plan *p)
 {
-    uint64_t bytes = f->x_offset + (uint64_t)p->batch * t->sample * sizeof(float);
+    uint64_t bytes = f->x_offset + (uint64_t)p->batch * t->sample * (p->channels > 0 ? 1 : 4);
     lks_status st = LKS_OK;
     LKSI_TRY(lksi_buf_upload(f->buf, 0, f->host, bytes, 0));
     LKSI_TRY(lksi_dev_use_uploads(t->dev));
     LKSI_TRY(lksi_plan_set_input(p->plan, p->x, f->x_buf));
+    if (p->channels > 0)
+        LKSI_TRY(lksi_plan_set_input(p->plan, p->table, f->table_buf));
     if (p->label != LKSI_NONE)
         LKSI_TRY(lksi_plan_set_input(p->plan, p->label, f->label_buf));
     LKSI_TRY(lksi_plan_set_input(p->plan, p->step, f->step_buf));

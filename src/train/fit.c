@@ -163,14 +163,17 @@ fail:
 static lks_status queue_step(struct fit *f, const struct lksi_position *p)
 {
     struct lks_trainer *t = f->t;
+    const struct lksi_dataset *data = f->p->train->data;
     struct lksi_step_plan *plan;
     struct lksi_feed *feed;
     struct lksi_batch batch;
     lks_status st = LKS_OK;
-    LKSI_TRY(lksi_step_plan_get(t, p->samples, true, &plan));
+    LKSI_TRY(lksi_step_plan_get(t, p->samples, true, lksi_sent_channels(data), &plan));
     LKSI_TRY(lksi_feed_next(t, &feed));
     LKSI_TRY(lksi_prefetch_next(f->prefetch, &batch));
-    memcpy(feed->x, batch.x, batch.n * t->sample * sizeof(float));
+    memcpy(feed->x, batch.x, batch.n * t->sample * (plan->channels > 0 ? 1 : sizeof(float)));
+    if (plan->channels > 0)
+        memcpy(feed->table, data->table, 256 * data->c * sizeof(float));
     memcpy(feed->label, batch.labels, batch.n * t->positions * sizeof(int32_t));
     lksi_prefetch_release(f->prefetch);
     set_hyper(t, p, t->step, feed);

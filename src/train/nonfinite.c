@@ -62,7 +62,7 @@ static lks_status explain_feed(struct lks_trainer *t, struct lksi_feed *feed, ui
                          (unsigned long long)step, (double)feed->x[bad],
                          (long long)(bad / (int64_t)t->sample),
                          (long long)(bad % (int64_t)t->sample));
-    LKSI_TRY(lksi_step_plan_get(t, samples, true, &plan));
+    LKSI_TRY(lksi_step_plan_get(t, samples, true, 0, &plan));
     LKSI_TRY(lksi_feed_bind(t, feed, plan));
     for (size_t s = 0; s < lksi_plan_stages(plan->plan); s++) {
         LKSI_TRY(lksi_plan_run_stage(plan->plan, s));

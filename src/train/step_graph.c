@@ -111,8 +111,30 @@ lksi_value lksi_data_input(const struct lks_graph *g)
     return LKSI_NONE;
 }
 
+/* The samples come as bytes: the input becomes the output of `pixels`. */
+static lks_status add_pixels(struct lks_graph *g, int32_t channels, struct lksi_step_plan *ids)
+{
+    const struct lksi_desc *x = &g->value[ids->x].desc;
+    struct lksi_desc words = lksi_desc_make(LKSI_I32, 1, (lksi_desc_count(x) + 3) / 4);
+    struct lksi_desc table = lksi_desc_make(LKSI_F32, 1, (int64_t)256 * channels);
+    struct lksi_pixels_attr attr;
+    lksi_value in[2], input = ids->x;
+    lks_status st = LKS_OK;
+    memset(&attr, 0, sizeof attr);
+    attr.rank = x->rank;
+    attr.channels = channels;
+    memcpy(attr.dim, x->dim, sizeof attr.dim);
+    LKSI_TRY(lksi_graph_add_input(g, "pixels.bytes", &words, false, &in[0]));
+    LKSI_TRY(lksi_graph_add_input(g, "pixels.table", &table, false, &in[1]));
+    LKSI_TRY(lksi_graph_make_input(g, input, "pixels", &attr, 2, in));
+    ids->x = in[0];
+    ids->table = in[1];
+fail:
+    return st;
+}
+
 lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t, uint32_t batch,
-                           bool training, struct lksi_step_plan *ids)
+                           bool training, int32_t channels, struct lksi_step_plan *ids)
 {
     struct lks_graph *g = NULL;
     const struct lksi_desc hyper =
@@ -124,7 +146,10 @@ lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t
                       : lksi_graph_for_evaluation(&g, t->model, batch, t->params.leaf));
     ids->batch = batch;
     ids->training = training;
+    ids->channels = channels;
     ids->x = lksi_data_input(g);
+    if (channels > 0)
+        LKSI_TRY(add_pixels(g, channels, ids));
     ids->label = g->label;
     ids->prob = g->prob;
     LKSI_TRY(add_state(g, "params", LKSI_F32, t->arena, &params));

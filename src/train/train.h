@@ -25,8 +25,8 @@ struct lks_dataset {
 /* The inputs of one step, on the host and on the device, uploaded in one piece. */
 struct lksi_feed {
     unsigned char *host;
-    struct lksi_buf *buf, *hyper_buf, *step_buf, *label_buf, *x_buf; /* parts of buf */
-    float *hyper, *x; /* into host */
+    struct lksi_buf *buf, *hyper_buf, *step_buf, *table_buf, *label_buf, *x_buf; /* parts of buf */
+    float *hyper, *table, *x; /* into host */
     int32_t *step, *label;
     uint64_t x_offset;
     uint64_t mark; /* behind the last step that read it; 0: none */
@@ -36,8 +36,9 @@ struct lksi_feed {
 struct lksi_step_plan {
     uint32_t batch;
     bool training;
+    int32_t channels; /* above 0: x comes as bytes, with a table of so many columns */
     struct lksi_plan *plan;
-    lksi_value x, label, hyper, step, prob;
+    lksi_value x, table, label, hyper, step, prob;
     lksi_value output; /* what lks_trainer_output asked for, or LKSI_NONE */
     size_t forward, backward; /* the stages before these end the forward and backward pass */
 };
@@ -159,7 +160,7 @@ lks_status lksi_param_write(struct lks_trainer *t, const char *arena, const char
 /* step_graph.c: the model at a batch size with gradients, guard, update and record (training), or
  * with record alone. */
 lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t, uint32_t batch,
-                           bool training, struct lksi_step_plan *ids);
+                           bool training, int32_t channels, struct lksi_step_plan *ids);
 
 /* Numbers a slot of the ring: the losses in their order, then the hits if there are labels. */
 size_t lksi_ring_width(const struct lks_graph *g);
@@ -176,10 +177,14 @@ lks_status lksi_check_data(const struct lks_trainer *t, const lks_dataset *d, co
 /* The only input besides the labels. */
 lksi_value lksi_data_input(const struct lks_graph *g);
 
-/* plans.c: the plan for a batch size, made at its first use. The pointer is valid until the next
+/* plans.c: the plan for a batch size, made at its first use. `channels`: 0 for samples as floats, else
+ * as bytes (lksi_sent_channels). The pointer is valid until the next
  * call. */
 lks_status lksi_step_plan_get(struct lks_trainer *t, uint32_t batch, bool training,
-                              struct lksi_step_plan **plan);
+                              int32_t channels, struct lksi_step_plan **plan);
+
+/* What a plan for the samples of `data` takes. */
+int32_t lksi_sent_channels(const struct lksi_dataset *data);
 
 /* Lets the binary cache keep what the plans so far compiled late; all of them must have run. */
 lks_status lksi_step_plans_settle(struct lks_trainer *t);

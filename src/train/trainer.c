@@ -165,7 +165,7 @@ static lks_status create(lks_trainer **trainer, const lks_graph *graph,
     LKSI_TRY(lksi_trainer_describe(&t, graph, params));
     t->dev = lksi_device_dev(params->device);
     LKSI_TRY(lksi_store_create(&t->store, t->dev));
-    LKSI_TRY(lksi_step_plan_get(t, t->params.batch, true, &plan));
+    LKSI_TRY(lksi_step_plan_get(t, t->params.batch, true, 0, &plan));
     LKSI_TRY(lksi_feeds_create(t));
     LKSI_TRY(set_seed_gradient(t));
     LKSI_TRY(lksi_update_init(t));

@@ -47,7 +47,7 @@ static lks_status slow_fill(void *user, size_t index, float *x, int32_t *label)
     return LKS_OK;
 }
 
-static void one_epoch(struct lksi_prefetch *p, uint32_t *order, int epoch)
+static void one_epoch(struct lksi_prefetch *p, uint32_t *order, int epoch, bool bytes)
 {
     struct lksi_batch b;
     uint64_t sum = 0;
@@ -62,7 +62,8 @@ static void one_epoch(struct lksi_prefetch *p, uint32_t *order, int epoch)
             break;
         for (size_t i = 0; i < b.n; i++) {
             CHECK(b.labels[i] == (int32_t)order[b.first + i] % 10);
-            sum += (uint64_t)(b.x[i] * 255.0f + 0.5f);
+            sum += bytes ? ((const uint8_t *)b.x)[i]
+                         : (uint64_t)(((const float *)b.x)[i] * 255.0f + 0.5f);
         }
         seen += b.n;
         if (epoch % 3 == 0)
@@ -86,7 +87,7 @@ static void train(const struct lksi_dataset_params *params)
     CHECK(lksi_dataset_create(&ds, params) == LKS_OK);
     CHECK(lksi_prefetch_create(&p, ds, BATCH) == LKS_OK);
     for (int e = 0; e < EPOCHS; e++)
-        one_epoch(p, order, e);
+        one_epoch(p, order, e, params->pixels != NULL);
     lksi_prefetch_destroy(&p);
     lksi_dataset_destroy(&ds);
 }

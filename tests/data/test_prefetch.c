@@ -33,7 +33,7 @@ static void expect_epoch(struct lksi_prefetch *p, const struct lksi_dataset *ds,
                          const uint32_t *places, size_t first, size_t end)
 {
     struct lksi_batch b;
-    float x[BATCH * SAMPLE];
+    uint8_t x[BATCH * SAMPLE];
     int32_t y[BATCH];
     lksi_prefetch_start(p, places, first, end);
     for (size_t at = first; at < end; at += BATCH) {
@@ -43,7 +43,7 @@ static void expect_epoch(struct lksi_prefetch *p, const struct lksi_dataset *ds,
         cr_assert_eq(b.n, n);
         if (at % 3 == 0)
             usleep(500);
-        EXPECT_OK(lksi_dataset_gather(ds, places, at, n, x, y));
+        lksi_dataset_gather_bytes(ds, places, at, n, x, y);
         cr_assert_eq(memcmp(x, b.x, n * SAMPLE * sizeof *x), 0);
         cr_assert_eq(memcmp(y, b.labels, n * sizeof *y), 0);
         lksi_prefetch_release(p);
@@ -139,7 +139,7 @@ Test(prefetch, failure_arrives_at_its_batch, .timeout = 60)
     EXPECT_FAIL(LKS_E_IO, lksi_prefetch_next(p, &b), "sample 9");
     lksi_prefetch_start(p, NULL, 12, 20);
     EXPECT_OK(lksi_prefetch_next(p, &b));
-    cr_assert_eq(b.x[0], 12.0f);
+    cr_assert_eq(((const float *)b.x)[0], 12.0f);
     lksi_prefetch_destroy(&p);
     cr_assert(script.signals_blocked);
     cr_assert_geq(script.calls, 2 * BATCH + 2 + BATCH);
