@@ -306,8 +306,15 @@ lks_status lksi_model_loss(struct lks_model *m, const struct lksi_node *root,
             st = read_terms(m, many->items[i]->key, many->items[i], canon);
         }
     }
-    if (st != LKS_OK || m->graph->label == LKSI_NONE)
+    if (st != LKS_OK)
         return st;
+    if (m->graph->label == LKSI_NONE)
+        return lks_dataset_positions(m->train) <= 1
+                   ? LKS_OK
+                   : lksi_node_fail(many != NULL ? many : one,
+                                    "the data have %zu labels a sample, but no loss reads labels; "
+                                    "add a `softmax_cross_entropy`",
+                                    lks_dataset_positions(m->train));
     int rank = 0;
     int64_t dims[4];
     LKSI_TRY(lks_graph_shape(m->graph, m->graph->logits, &rank, dims));
