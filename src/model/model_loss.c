@@ -116,7 +116,7 @@ static lks_status read_softmax(const struct term *t, lks_value *out)
     uint64_t bits;
     lks_status st;
     LKSI_TRY(lksi_map_float(map, "smoothing", 0, 0.999999, "smoothing: 0.1", &p.smoothing));
-    LKSI_TRY(lksi_map_int(map, "ignore", 0, INT32_MAX - 1, "ignore: 0", &ignored));
+    LKSI_TRY(lksi_map_int(map, "ignore", 0, INT32_MAX, "ignore: 0", &ignored));
     p.ignored = (int32_t)ignored;
     if (node != NULL) {
         LKSI_TRY(read_weights(node, weights, &p.n_weights));
