@@ -84,7 +84,7 @@ static lks_status steps_at_once(struct model_bench *m, uint64_t *count)
     from = seconds_now();
     st = train_steps(m, WARM);
     double each = (seconds_now() - from) / WARM;
-    *count = each < 0.1 ? (uint64_t)(0.2 / (each > 1e-5 ? each : 1e-5)) : 1;
+    *count = each < 0.5 ? (uint64_t)(0.5 / (each > 1e-5 ? each : 1e-5)) + 1 : 1;
     return st;
 }
 

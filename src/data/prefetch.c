@@ -106,7 +106,8 @@ lks_status lksi_prefetch_create(struct lksi_prefetch **out, const struct lksi_da
     struct lksi_prefetch *p = NULL;
     lks_status st;
     size_t bytes;
-    if (batch == 0 || __builtin_mul_overflow(batch, ds->sample * sizeof(float), &bytes) ||
+    size_t width = lksi_dataset_sends_bytes(ds) ? 1 : sizeof(float);
+    if (batch == 0 || __builtin_mul_overflow(batch, ds->sample * width, &bytes) ||
         batch > SIZE_MAX / sizeof(int32_t))
         return lksi_fail(LKS_E_ARGUMENT, "a batch of %zu samples is not possible", batch);
     p = lksi_alloc(1, sizeof *p);
