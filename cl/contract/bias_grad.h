@@ -1,7 +1,8 @@
 /*
  * bias_grad.h - contract of bias_grad (numerics.md, rule 8).
  *
- * db[k] = sum over n, h, w of dy[n,h,w,k]; dy is [N,K] (one position a sample) or [N,H,W,K].
+ * db[k] = sum over n, h, w of dy[n,h,w,k]; dy is [N,K] (one position a sample), [N,H,K] or
+ * [N,H,W,K].
  *   1. The batch is cut by leaf.h over the positions of dy. A leaf: acc = +0; acc = acc + dy[..,k]
  *      over its positions in the order (n, h, w).
  *   2. The leaves of a cut sample meet in a tree, then the samples or groups meet in a tree.

@@ -1,7 +1,7 @@
 /*
  * group_norm.h - contracts of group_norm, group_norm_grad and group_norm_param_grad (numerics.md,
- * rules 6 and 8): normalisation of each sample by itself. x is [N,C] or [N,H,W,C]; its channels
- * form `groups` groups of C/groups neighbours. A row is one sample and one group and runs over (h,
+ * rules 6 and 8): normalisation of each sample by itself. x is [N,C], [N,H,C] or [N,H,W,C]; its
+ * channels form `groups` groups of C/groups neighbours. A row is one sample and one group and runs over (h,
  * w, c in the group); as layer norm a row is one position and runs over all channels (one group).
  * Instance norm has one channel a group. R elements a row.
  *

@@ -1,5 +1,5 @@
 /*
- * layers.h - layers with parameters: convolution, dense, normalisations.
+ * layers.h - layers with parameters: convolution, dense, embedding, normalisations.
  *
  * The parameters of a layer NAME are called NAME.weight, NAME.bias, ... in weights files. Where a
  * struct has `share`, it names an earlier layer of the same shapes, and this layer has no parameters
@@ -100,6 +100,40 @@ LKS_API lks_status lks_graph_dense(lks_graph *graph, lks_value x,
                                    const struct lks_dense_params *params, lks_value *y);
 
 /*
+ * Adds an embedding with NAME.weight [vocabulary][out]: y[n,s,d] = weight[token[n,s]][d]. `tokens`
+ * is an input of integers (lks_graph_input_tokens) [S]; y is [S,out]. A token that is not in
+ * [0, vocabulary) gives a NaN, which stops the training (LKS_E_NONFINITE), and reads no memory.
+ * A dense layer over the last axis of `vocabulary` outputs without bias can share the table.
+ */
+struct lks_embedding_params {
+    const char *name;   /* NULL: embedding1, embedding2, ... */
+    const char *share;  /* NULL, or an earlier layer whose parameter this one takes */
+    int32_t vocabulary; /* rows of the table; required */
+    int32_t out;        /* required */
+};
+#ifndef __cplusplus
+#define lks_embedding_params(...) (&(struct lks_embedding_params){__VA_ARGS__})
+#endif
+/* All zero. Thread-safe. */
+LKS_API struct lks_embedding_params lks_embedding_params_default(void);
+LKS_API lks_status lks_graph_embedding(lks_graph *graph, lks_value tokens,
+                                       const struct lks_embedding_params *params, lks_value *y);
+
+/* Adds learned positions, NAME.weight in the shape of a sample: y[n] = x[n] + weight. */
+struct lks_positions_params {
+    const char *name;  /* NULL: positions1, positions2, ... */
+    const char *share; /* NULL, or an earlier layer whose parameter this one takes */
+};
+#ifndef __cplusplus
+#define lks_positions_params(...) (&(struct lks_positions_params){__VA_ARGS__})
+#endif
+/* All zero. Thread-safe. */
+LKS_API struct lks_positions_params lks_positions_params_default(void);
+/* `params` may be NULL. */
+LKS_API lks_status lks_graph_positions(lks_graph *graph, lks_value x,
+                                       const struct lks_positions_params *params, lks_value *y);
+
+/*
  * Adds a batch normalisation with NAME.weight [C] and NAME.bias [C]:
  * y = (x - mean) / sqrt(variance + eps) * weight + bias for each channel of an image (or feature of
  * a vector), mean and biased variance taken over the whole batch and its positions. An evaluation
@@ -142,7 +176,8 @@ LKS_API lks_status lks_graph_group_norm(lks_graph *graph, lks_value x,
                                         const struct lks_group_norm_params *params, lks_value *y);
 
 /*
- * Layer norm: mean and variance of one position (of an image) or of one vector, over its channels.
+ * Layer norm: mean and variance of one position (of an image, of a sequence) or of one vector, over
+ * its channels.
  * Instance norm: of one sample and one channel, over the positions. NAME.weight and NAME.bias are
  * [C] in both.
  */

@@ -81,9 +81,8 @@ struct image {
 static struct image image_of(const struct lksi_call *call)
 {
     const struct lksi_desc *x = &call->in[0];
-    bool image = x->rank == 4;
     struct image m = {.c = (uint64_t)x->dim[x->rank - 1]};
-    uint32_t h = image ? (uint32_t)x->dim[1] : 1, w = image ? (uint32_t)x->dim[2] : 1;
+    uint32_t h = x->rank > 2 ? (uint32_t)x->dim[1] : 1, w = x->rank > 3 ? (uint32_t)x->dim[2] : 1;
     struct lks_leaf f = lks_leaf_make((uint32_t)x->dim[0], h, w, call->leaf);
     m.positions = (uint64_t)lksi_desc_count(x) / m.c;
     m.depth = lksi_real_leaf_depth((uint32_t)x->dim[0], h, w, call->leaf);

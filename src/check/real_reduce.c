@@ -142,7 +142,35 @@ static void backward(const struct lksi_real_io *io)
     }
 }
 
+static void embedding(const struct lksi_real_io *io)
+{
+    uint64_t d = (uint64_t)io->call->in[0].dim[1], n = (uint64_t)lksi_desc_count(&io->call->in[1]);
+    for (uint64_t e = 0; e < n * d; e++)
+        lksi_real_put(io, 0, e, io->in[0][(uint64_t)io->in[1][e / d] * d + e % d], 0.0);
+}
+
+static void embedding_grad(const struct lksi_real_io *io)
+{
+    const struct lksi_desc *t = &io->call->in[1], *y = &io->call->out[0];
+    uint64_t d = (uint64_t)y->dim[1], n = (uint64_t)lksi_desc_count(t);
+    uint64_t all = (uint64_t)lksi_desc_count(y);
+    double depth = lksi_real_leaf_depth((uint32_t)t->dim[0], (uint32_t)(n / (uint64_t)t->dim[0]),
+                                        1, io->call->leaf);
+    for (uint64_t e = 0; e < all; e++)
+        lksi_real_put(io, 0, e, 0.0, 0.0);
+    for (uint64_t e = 0; e < n * d; e++) {
+        uint64_t to = (uint64_t)io->in[1][e / d] * d + e % d;
+        io->out[0][to] += io->in[0][e];
+        if (io->err != NULL) /* the sum of magnitudes first */
+            io->err[0][to] += fabs(io->in[0][e]);
+    }
+    for (uint64_t e = 0; e < all && io->err != NULL; e++)
+        io->err[0][e] = lksi_real_gamma(depth, io->err[0][e]);
+}
+
 const struct lksi_real_entry lksi_real_reduce[] = {
+    {"embedding", embedding},
+    {"embedding_grad", embedding_grad},
     {"expand", expand},
     {"expand_mean", expand},
     {"log_softmax", forward},

@@ -201,12 +201,11 @@ static void bias_grad(const struct lksi_real_io *io)
 {
     const struct lksi_desc *dy = &io->call->in[0];
     int64_t n = lksi_desc_count(dy), k = dy->dim[dy->rank - 1];
-    bool image = dy->rank == 4;
     clear(io);
     for (int64_t e = 0; e < n; e++)
         scatter(io, (uint64_t)(e % k), io->in[0][e]);
-    bounds(io, lksi_real_leaf_depth((uint32_t)dy->dim[0], image ? (uint32_t)dy->dim[1] : 1,
-                                    image ? (uint32_t)dy->dim[2] : 1, io->call->leaf));
+    bounds(io, lksi_real_leaf_depth((uint32_t)dy->dim[0], dy->rank > 2 ? (uint32_t)dy->dim[1] : 1,
+                                    dy->rank > 3 ? (uint32_t)dy->dim[2] : 1, io->call->leaf));
 }
 
 /* ---- pooling ---- */

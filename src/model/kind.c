@@ -9,6 +9,7 @@ static const struct lksi_kind *const tables[] = {
     lksi_kinds_conv, lksi_kinds_activation, lksi_kinds_arithmetic, lksi_kinds_pool,
     lksi_kinds_norm, lksi_kinds_shape,      lksi_kinds_reduce,
     lksi_kinds_random,
+    lksi_kinds_embedding,
 };
 
 const struct lksi_kind *lksi_kind_at(size_t index)

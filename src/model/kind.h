@@ -43,6 +43,7 @@ extern const struct lksi_kind lksi_kinds_activation[], lksi_kinds_conv[], lksi_k
     lksi_kinds_pool[], lksi_kinds_shape[];
 extern const struct lksi_kind lksi_kinds_reduce[];
 extern const struct lksi_kind lksi_kinds_random[];
+extern const struct lksi_kind lksi_kinds_embedding[];
 
 /* Finds a kind by number over all tables; NULL past the last. */
 const struct lksi_kind *lksi_kind_at(size_t index);

@@ -89,6 +89,11 @@ struct lksi_matmul_attr {
     int transpose_a, transpose_b;
 };
 
+/* embedding_grad: rows of the table. */
+struct lksi_embedding_attr {
+    int64_t rows;
+};
+
 /* softmax, log_softmax and their gradients; causal: row i of the last matrix sees columns <= i. */
 struct lksi_softmax_attr {
     int causal;

@@ -14,19 +14,15 @@ LKSI_ITEM(bias_grad, in[0], out[0])
 static lks_status infer(struct lksi_call *call)
 {
     const struct lksi_desc *dy = &call->in[0];
-    char text[96];
     lks_status st = lksi_want_leaf(call);
     if (st == LKS_OK)
         st = lksi_want(call, 0, "dy", LKSI_F32, 2, 4);
     if (st != LKS_OK)
         return st;
-    if (dy->rank == 3)
-        return lksi_fail(LKS_E_ARGUMENT, "bias_grad: dy is %s, [N,K] or [N,H,W,K] wanted",
-                         lksi_desc_text(dy, text));
     call->out[0] = lksi_desc_make(LKSI_F32, 1, dy->dim[dy->rank - 1]);
     LKSI_SET_DIMS(call, bias_grad_dims,
                   {.n = (U32)dy->dim[0],
-                   .h = dy->rank == 4 ? (U32)dy->dim[1] : 1u,
+                   .h = dy->rank > 2 ? (U32)dy->dim[1] : 1u,
                    .w = dy->rank == 4 ? (U32)dy->dim[2] : 1u,
                    .k = (U32)dy->dim[dy->rank - 1],
                    .leaf = call->leaf});
@@ -152,6 +148,7 @@ static bool test_case(int index, bool long_run, struct lksi_call *call, void *at
         {8, 65, 0, 0, 33},    {64, 130, 0, 0, 3},  {8, 9, 0, 0, 512},   {8, 3, 1, 1, 5},
         {8, 17, 7, 7, 48},    {1, 3, 32, 32, 16},  {2, 3, 33, 31, 15},  {8, 3, 32, 33, 64},
         {8, 2, 45, 46, 65},   {8, 2, 1, 1025, 3},  {2, 2, 3, 1500, 8},  {8, 11, 11, 13, 31},
+        {8, 9, 64, 0, 33},    {8, 2, 1500, 0, 24},
         {4, 1, 100, 21, 100}, {8, 64, 56, 56, 64}, {8, 63, 28, 28, 37},
     };
     (void)attr;
@@ -159,9 +156,12 @@ static bool test_case(int index, bool long_run, struct lksi_call *call, void *at
         return false;
     call->leaf = cases[index].leaf;
     call->n_in = 1;
-    call->in[0] = cases[index].h == 0 ? lksi_desc_make(LKSI_F32, 2, cases[index].n, cases[index].k)
-                                      : lksi_desc_make(LKSI_F32, 4, cases[index].n, cases[index].h,
-                                                       cases[index].w, cases[index].k);
+    call->in[0] = lksi_desc_make(LKSI_F32, 4, cases[index].n, cases[index].h, cases[index].w,
+                                 cases[index].k);
+    if (cases[index].h == 0)
+        call->in[0] = lksi_desc_make(LKSI_F32, 2, cases[index].n, cases[index].k);
+    else if (cases[index].w == 0) /* a sequence */
+        call->in[0] = lksi_desc_make(LKSI_F32, 3, cases[index].n, cases[index].h, cases[index].k);
     return true;
 }
 

@@ -49,6 +49,16 @@ struct lks_dense_params lks_dense_params_default(void)
     return (struct lks_dense_params){0};
 }
 
+struct lks_embedding_params lks_embedding_params_default(void)
+{
+    return (struct lks_embedding_params){0};
+}
+
+struct lks_positions_params lks_positions_params_default(void)
+{
+    return (struct lks_positions_params){0};
+}
+
 struct lks_batch_norm_params lks_batch_norm_params_default(void)
 {
     return (struct lks_batch_norm_params){.eps = 1e-5, .momentum = 0.1};
