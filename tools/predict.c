@@ -1,6 +1,7 @@
 /*
  * predict.c - `lockstep predict`: the class of PNG pictures, or of samples of the model's data.
- * On a terminal the three likeliest classes of each; elsewhere a line of fields between tabs.
+ * On a terminal the three likeliest classes of each; elsewhere a line of fields between tabs. A sample
+ * with several labels has a line for each.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -155,9 +156,6 @@ static int run(const struct command *self, int argc, char **argv)
         o.session.batch = (struct number){true, 1};
     o.session.needs_classes = "`lockstep sample` shows what its layers give";
     status = session_open(&s, "predict", rest[0], &o.session);
-    if (status == EXIT_OK && lks_dataset_positions(lks_model_train_data(s.model)) > 1)
-        status = fail_usage("%s has %zu labels a sample, predict shows one", rest[0],
-                            lks_dataset_positions(lks_model_train_data(s.model)));
     if (status == EXIT_OK && o.index.count > 0)
         status = predict_indices(&s, &o);
     for (int i = 1; status == EXIT_OK && i < n_rest; i++)

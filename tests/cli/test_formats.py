@@ -115,5 +115,39 @@ class Formats(Case):
         self.bad(2, ["data"], "train", self.model, "--device", "cpu", "--out", "cpu", "--resume",
                  "--epochs", "4")
 
+    def test_text_trains(self):
+        """One hash on two devices; vocabulary, hits and predictions of every position."""
+        book = "the cat sat at the hat, a cat that sat. " * 8
+        text = TEXT.replace("  - dense: {out: 7}", "  - embedding: {vocabulary: N, out: 6}\n"
+                            "  - conv1d: {out: N, kernel: 2, pad: [1, 0]}")
+        text = text.replace("N", str(len(set(book)))).replace("adam", "{adam: {lr: 0.05}}")
+        write(self.model, text)
+        shown = self.good("summary", self.model)
+        self.assertRegex(shown, r"input +tokens +8 *\n")
+        self.assertIn("a vocabulary of %d different bytes" % len(set(book)), shown)
+        for device in ("ref", "cpu"):
+            self.good("train", self.model, "--device", device, "--out", device)
+        self.assertEqual(read(self.path("ref/weights.safetensors")),
+                         read(self.path("cpu/weights.safetensors")))
+        data = json.loads(read(self.path("ref/run.json")))["data"]
+        for part in data.values():
+            self.assertEqual(bytes(part["vocabulary"]), bytes(sorted(set(book.encode()))))
+        self.assertEqual((data["train"]["samples"], data["test"]["samples"]), (29, 9))
+        weights = ["--weights", "ref/weights.safetensors", "--device", "ref"]
+        accuracy = float(self.good("eval", self.model, *weights).split("accuracy ")[1])
+        right = count = 0
+        part = book[len(book) * 3 // 4:]
+        for sample in range(9):
+            lines = self.good("predict", self.model, *weights, "--index", str(sample)).splitlines()
+            self.assertEqual(len(lines), 8)
+            for i, line in enumerate(lines):
+                name, best = line.split("\t")[:2]
+                self.assertEqual(name, "%d[%d]" % (sample, i))
+                right += sorted(set(book))[int(best)] == part[8 * sample + i + 1]
+                count += 1
+        self.assertAlmostEqual(accuracy, right / count, places=6)
+        self.assertGreater(accuracy, 0.3)
+        self.refused(text, "out: %d" % len(set(book)), "out: 3", "`train`", "write `out: ", line=3)
+
 
 main()
