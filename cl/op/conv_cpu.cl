@@ -23,6 +23,7 @@
 
 #include "contract/conv.h"
 #include "op/conv_frame.h"
+#include "op/transpose.h"
 #include "op/vec.h"
 
 /* Where a block of output channels lies; blocks do not cross groups, but with DEPTH, where the last
@@ -57,22 +58,6 @@ static inline struct LKS_FN(block) LKS_FN(block_at)(U32 block, const struct lks_
 #define PACKED 64u
 
 #if !GRAD
-/* Rows to columns: four rounds of a perfect shuffle. */
-static inline void LKS_FN(transpose)(float16 *v)
-{
-    for (int round = 0; round < 4; round++) {
-        float16 t[16];
-        for (int i = 0; i < 8; i++) {
-            t[2 * i].even = v[i].lo;
-            t[2 * i].odd = v[i + 8].lo;
-            t[2 * i + 1].even = v[i].hi;
-            t[2 * i + 1].odd = v[i + 8].hi;
-        }
-        for (int i = 0; i < 16; i++)
-            v[i] = t[i];
-    }
-}
-
 /* 16 chain elements of 16 output channels. */
 static inline void LKS_FN(pack_square)(__global const float *w, U32 chain, __global float *to)
 {

@@ -157,6 +157,7 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
 
 const struct lksi_schedule lksi_conv2d_schedules[] = {
     {"depth", lksi_conv_depth_declines, lksi_conv_depth_recipe},
+    {"few", lksi_conv_few_declines, lksi_conv_few_recipe},
     {"cpu", lksi_conv_cpu_declines, recipe},
     LKSI_GPU_LINES(conv2d),
     {NULL, NULL, NULL},

@@ -54,6 +54,7 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
 
 const struct lksi_schedule lksi_conv2d_data_grad_schedules[] = {
     {"depth", lksi_conv_depth_declines, lksi_conv_depth_grad_recipe},
+    {"few", lksi_conv_few_grad_declines, lksi_conv_few_grad_recipe},
     {"cpu", lksi_conv_cpu_declines, recipe},
     LKSI_GPU_LINES(conv2d_data_grad),
     {NULL, NULL, NULL},

@@ -75,6 +75,15 @@ const char *lksi_conv_depth_weight_declines(const struct lksi_call *call,
 void lksi_conv_depth_weight_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                                    struct lksi_recipe *r);
 
+/* At most four output channels (conv_few.c), on CPU devices. */
+const char *lksi_conv_few_declines(const struct lksi_call *call, const struct lksi_limits *dev);
+void lksi_conv_few_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                          struct lksi_recipe *r);
+const char *lksi_conv_few_grad_declines(const struct lksi_call *call,
+                                        const struct lksi_limits *dev);
+void lksi_conv_few_grad_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                               struct lksi_recipe *r);
+
 extern const struct lksi_schedule lksi_conv2d_schedules[];
 extern const struct lksi_schedule lksi_conv2d_data_grad_schedules[];
 extern const struct lksi_schedule lksi_conv2d_weight_grad_schedules[];
