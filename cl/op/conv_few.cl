@@ -3,10 +3,10 @@
  * channels, few of them, for CPU devices: lanes are positions, and weights are broadcast.
  *
  * A work-item owns a band of rows of one sample. It first lays the rows of the source that the band
- * meets out as slab[channel][row][column], with zeros where a tap leaves the source, so that a tap is
+ * meets out as slab[channel][row][column], zeros where a tap leaves the source, so that a tap is
  * one distance for all positions. Then it chains tiles of 16 * NV positions, counted through the
  * slab's rows of `pitch` columns; positions behind the last column of a row are not stored.
- * GRAD 1 takes the positions of dx class by class (row and column modulo the stride); all classes of
+ * GRAD 1 takes the positions of dx class by class (row, column modulo the stride); all classes of
  * a band read one slab.
  *   pack    weights as [tap][source channel][M]
  */
@@ -53,7 +53,7 @@ static inline void LKS_FN(turn)(__global const float *from, __global float *to, 
     }
 }
 
-/* Rows and columns of the slab start at row `row0` and column `col0` of the source, maybe before it. */
+/* The slab starts at row `row0` and column `col0` of the source, maybe before it. */
 static inline void LKS_FN(fill)(__global const float *src, __global float *slab, I32 row0, I32 col0,
                                 U32 slab_rows, U32 pitch, U32 plane, U32 src_h, U32 src_w, U32 len)
 {

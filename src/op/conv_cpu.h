@@ -8,7 +8,7 @@
 
 #include "op/conv2d.h"
 
-/* Positions of one work-item's tile, its vectors of output channels, lanes of a vector. Speed only. */
+/* Positions of a work-item's tile, vectors of output channels, lanes of a vector. Speed only. */
 struct lksi_conv_tile {
     U32 mr, nv, vec;
 };

@@ -39,7 +39,7 @@ struct layout {
     U64 rows, band, bands, slab_rows, pitch, plane;
 };
 
-/* Estimated time a row in bands of `band` rows: its fmas, in whole tiles, and its part of a slab. */
+/* Estimated time a row in bands of `band` rows: fmas, in whole tiles, and its part of a slab. */
 static double cost_of(const struct layout *z, U32 taps, U64 band)
 {
     U64 vectors = lksi_div_up(band * z->pitch, 16 * z->nv) * z->nv;
@@ -72,7 +72,7 @@ static struct layout layout_of(const struct lks_conv_dims *d, bool grad,
             z.band = b;
     z.bands = lksi_div_up(z.rows, z.band);
     z.slab_rows = z.band + halo;
-    /* the last tile may read behind the last row; an odd number of lines spreads planes over sets */
+    /* the last tile reads behind the last row; odd numbers of lines spread planes over sets */
     z.plane = lksi_div_up(z.slab_rows * z.pitch + 16 * z.nv + (U64)(z.w.high - z.w.low), 16);
     z.plane = (z.plane | 1) * 16;
     return z;
