@@ -7,7 +7,8 @@ flushing instructions in inline assembly, unsuffixed floating literals, division
 literal.
 In cl/contract also: recursion, variable-length arrays, types outside num.h, words of OpenCL C
 used as names, `fma` written directly, constants at file scope, standard headers outside num.h,
-includes by another path than contract/..., functions that are not LKS_INLINE, shifts by the width.
+includes by another path than contract/..., functions that are not LKS_INLINE or LKS_ELEMENT, shifts
+by the width.
 
 Usage: check_contract_text.py ROOT | --self-test
 """
@@ -63,7 +64,7 @@ CONTRACT_WORDS = {
 CONTROL = {"if", "for", "while", "switch", "return", "sizeof", "do", "else", "case"}
 FLOAT = re.compile(r"(?<![\w.])(?:0[xX](?:[\da-fA-F]+\.?[\da-fA-F]*|\.[\da-fA-F]+)[pP][+-]?\d+"
                    r"|(?:\d+\.\d*|\.\d+)(?:[eE][+-]?\d+)?|\d+[eE][+-]?\d+)(\w*)")
-INLINE = re.compile(r"^(?:LKS_INLINE|static\s+inline)\b")
+INLINE = re.compile(r"^(?:LKS_INLINE|LKS_ELEMENT|static\s+inline)\b")
 
 
 def blank(match):

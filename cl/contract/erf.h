@@ -19,7 +19,7 @@
 #include "contract/exp.h"
 
 /* erf(x) = 2 / sqrt(pi) * integral from 0 to x of exp(-t^2) dt */
-LKS_INLINE F32 lks_erf(F32 x)
+LKS_ELEMENT F32 lks_erf(F32 x)
 {
     F32 a = lks_abs(x);
     F32 c, z, p, m, s, sl, small, y;
@@ -54,7 +54,7 @@ LKS_INLINE F32 lks_erf(F32 x)
 }
 
 /* T(a) = Phi(-a) = (hi + lo) * 2^n for 0 <= a <= 14.6. */
-LKS_INLINE struct lks_exp_parts lks_normal_tail(F32 a)
+LKS_ELEMENT struct lks_exp_parts lks_normal_tail(F32 a)
 {
     struct lks_exp_parts out, e;
     F32 d = a + 3.0f;
@@ -100,7 +100,7 @@ LKS_INLINE struct lks_exp_parts lks_normal_tail(F32 a)
 }
 
 /* x Phi(x) */
-LKS_INLINE F32 lks_gelu(F32 x)
+LKS_ELEMENT F32 lks_gelu(F32 x)
 {
     F32 a = lks_abs(x);
     F32 c = lks_select(a < 14.6f, a, 14.6f);

@@ -25,7 +25,7 @@ struct lks_exp_parts {
 
 /* v * 2^n for |n| <= 250, in two steps of which only the second can round or overflow when v lies
  * in about [2^-2, 2^2]. */
-LKS_INLINE F32 lks_scale(F32 v, I32 n)
+LKS_ELEMENT F32 lks_scale(F32 v, I32 n)
 {
     I32 part = n / 2;
     F32 first = lks_float((U32)(part + 127) << 23);
@@ -34,7 +34,7 @@ LKS_INLINE F32 lks_scale(F32 v, I32 n)
 }
 
 /* exp(x + xl) for |x| <= 170 and |xl| at most about one ulp of x; hi lies in [0.7, 1.42]. */
-LKS_INLINE struct lks_exp_parts lks_exp_split(F32 x, F32 xl)
+LKS_ELEMENT struct lks_exp_parts lks_exp_split(F32 x, F32 xl)
 {
     struct lks_exp_parts out;
     F32 n = lks_rint(x * 1.44269502f);
@@ -57,7 +57,7 @@ LKS_INLINE struct lks_exp_parts lks_exp_split(F32 x, F32 xl)
 }
 
 /* exp(x) */
-LKS_INLINE F32 lks_exp(F32 x)
+LKS_ELEMENT F32 lks_exp(F32 x)
 {
     struct lks_exp_parts p;
     F32 c = lks_select(x > -104.0f, x, -104.0f); /* a NaN is replaced too, until the end */
@@ -67,7 +67,7 @@ LKS_INLINE F32 lks_exp(F32 x)
 }
 
 /* exp(x) - 1 */
-LKS_INLINE F32 lks_expm1(F32 x)
+LKS_ELEMENT F32 lks_expm1(F32 x)
 {
     struct lks_exp_parts p;
     F32 s, t, b, y;

@@ -26,7 +26,7 @@ struct lks_log_parts {
 };
 
 /* log(2^e (1 + f + fl)) for f in [-1/3, 1/3], |fl| at most about an ulp of 1 + f. */
-LKS_INLINE struct lks_log_parts lks_log_split(I32 e, F32 f, F32 fl)
+LKS_ELEMENT struct lks_log_parts lks_log_split(I32 e, F32 f, F32 fl)
 {
     struct lks_log_parts out;
     F32 n = (F32)e;
@@ -48,13 +48,13 @@ LKS_INLINE struct lks_log_parts lks_log_split(I32 e, F32 f, F32 fl)
 }
 
 /* The e for which u * 2^-e lies in [2/3, 4/3); u is a positive normal pattern. */
-LKS_INLINE I32 lks_log_exponent(U32 u)
+LKS_ELEMENT I32 lks_log_exponent(U32 u)
 {
     return (I32)((u + 0x00555555u) >> 23) - 127;
 }
 
 /* log(x) */
-LKS_INLINE F32 lks_log(F32 x)
+LKS_ELEMENT F32 lks_log(F32 x)
 {
     U32 ux = lks_bits(x);
     U32 mag = ux & 0x7fffffffu;
@@ -71,7 +71,7 @@ LKS_INLINE F32 lks_log(F32 x)
 
 /* log(v + vl) for v in [2^-24, 2^128), where v is 1 + x + xl rounded and vl what that lost. Near 1
  * (e = 0) the summand itself serves as f. Where e is above 126, vl is too small to matter. */
-LKS_INLINE struct lks_log_parts lks_log_sum(F32 v, F32 vl, F32 x, F32 xl)
+LKS_ELEMENT struct lks_log_parts lks_log_sum(F32 v, F32 vl, F32 x, F32 xl)
 {
     U32 u = lks_bits(v);
     I32 e = lks_log_exponent(u);
@@ -81,7 +81,7 @@ LKS_INLINE struct lks_log_parts lks_log_sum(F32 v, F32 vl, F32 x, F32 xl)
 }
 
 /* log(1 + x) */
-LKS_INLINE F32 lks_log1p(F32 x)
+LKS_ELEMENT F32 lks_log1p(F32 x)
 {
     U32 mag = lks_bits(x) & 0x7fffffffu;
     I32 in = x > -1.0f && mag < 0x7f800000u;
@@ -98,7 +98,7 @@ LKS_INLINE F32 lks_log1p(F32 x)
 }
 
 /* log(1 + exp(x)) */
-LKS_INLINE F32 lks_softplus(F32 x)
+LKS_ELEMENT F32 lks_softplus(F32 x)
 {
     F32 c = -lks_abs(x);
     F32 eh, el, v, vl, big, s, t;

@@ -32,6 +32,8 @@ typedef ulong U64;
 
 #define LKS_GLOBAL __global
 #define LKS_INLINE static inline
+/* Of functions of one element: compilers vectorise a loop over one only if no call is left in it. */
+#define LKS_ELEMENT static inline __attribute__((always_inline))
 
 #else /* C11 */
 
@@ -51,9 +53,11 @@ typedef uint64_t U64;
 
 #define LKS_GLOBAL
 #if defined(__GNUC__)
-#define LKS_INLINE static inline __attribute__((unused))
+#define LKS_INLINE  static inline __attribute__((unused))
+#define LKS_ELEMENT static inline __attribute__((unused, always_inline))
 #else
-#define LKS_INLINE static inline
+#define LKS_INLINE  static inline
+#define LKS_ELEMENT static inline
 #endif
 
 #ifndef __cplusplus

@@ -21,7 +21,7 @@
 #include "contract/exp.h"
 
 /* sigmoid(x) = (hi + lo) * 2^n for |x| <= 170; n is 0 for x >= 0. */
-LKS_INLINE struct lks_exp_parts lks_sigmoid_split(F32 x)
+LKS_ELEMENT struct lks_exp_parts lks_sigmoid_split(F32 x)
 {
     struct lks_exp_parts out;
     struct lks_exp_parts p = lks_exp_split(-lks_abs(x), 0.0f);
@@ -42,7 +42,7 @@ LKS_INLINE struct lks_exp_parts lks_sigmoid_split(F32 x)
 }
 
 /* 1 / (1 + exp(-x)) */
-LKS_INLINE F32 lks_sigmoid(F32 x)
+LKS_ELEMENT F32 lks_sigmoid(F32 x)
 {
     struct lks_exp_parts p;
     F32 c = lks_select(x > -104.0f, x, -104.0f);
@@ -52,7 +52,7 @@ LKS_INLINE F32 lks_sigmoid(F32 x)
 }
 
 /* x / (1 + exp(-x)) */
-LKS_INLINE F32 lks_silu(F32 x)
+LKS_ELEMENT F32 lks_silu(F32 x)
 {
     struct lks_exp_parts p;
     F32 h, l, y;
@@ -67,7 +67,7 @@ LKS_INLINE F32 lks_silu(F32 x)
 }
 
 /* tanh(x) */
-LKS_INLINE F32 lks_tanh(F32 x)
+LKS_ELEMENT F32 lks_tanh(F32 x)
 {
     F32 a = lks_abs(x);
     F32 z, p, small, c, eh, el, d, dl, inv, q, ql, h, y;

@@ -19,7 +19,7 @@
 #include "contract/num.h"
 
 /* sin(pi r) for |r| <= 1/4 */
-LKS_INLINE F32 lks_sinpi_core(F32 r)
+LKS_ELEMENT F32 lks_sinpi_core(F32 r)
 {
     F32 z = r * r;
     F32 p;
@@ -30,7 +30,7 @@ LKS_INLINE F32 lks_sinpi_core(F32 r)
 }
 
 /* cos(pi r) for |r| <= 1/4 */
-LKS_INLINE F32 lks_cospi_core(F32 r)
+LKS_ELEMENT F32 lks_cospi_core(F32 r)
 {
     F32 z = r * r;
     F32 zl = lks_fma(r, r, -z);
@@ -44,7 +44,7 @@ LKS_INLINE F32 lks_cospi_core(F32 r)
 }
 
 /* sin(pi x) for shift = 0, cos(pi x) for shift = 1; x finite. */
-LKS_INLINE F32 lks_turn(F32 x, U32 shift)
+LKS_ELEMENT F32 lks_turn(F32 x, U32 shift)
 {
     F32 y = lks_fma(-2.0f, lks_trunc(0.5f * x), x); /* exact, in (-2, 2) */
     F32 n = lks_rint(y + y);
@@ -55,7 +55,7 @@ LKS_INLINE F32 lks_turn(F32 x, U32 shift)
 }
 
 /* sin(pi x) */
-LKS_INLINE F32 lks_sinpi(F32 x)
+LKS_ELEMENT F32 lks_sinpi(F32 x)
 {
     F32 c = lks_select(lks_isfinite(x), x, 0.0f);
     F32 y = lks_turn(c, 0u);
@@ -64,7 +64,7 @@ LKS_INLINE F32 lks_sinpi(F32 x)
 }
 
 /* cos(pi x) */
-LKS_INLINE F32 lks_cospi(F32 x)
+LKS_ELEMENT F32 lks_cospi(F32 x)
 {
     F32 c = lks_select(lks_isfinite(x), x, 0.0f);
     F32 y = lks_turn(c, 1u) + 0.0f;
@@ -72,7 +72,7 @@ LKS_INLINE F32 lks_cospi(F32 x)
 }
 
 /* sin(r + rl) for |r| <= 0.8, |rl| at most about an ulp of r */
-LKS_INLINE F32 lks_sin_core(F32 r, F32 rl)
+LKS_ELEMENT F32 lks_sin_core(F32 r, F32 rl)
 {
     F32 z = r * r;
     F32 p;
@@ -83,7 +83,7 @@ LKS_INLINE F32 lks_sin_core(F32 r, F32 rl)
 }
 
 /* cos(r + rl) likewise */
-LKS_INLINE F32 lks_cos_core(F32 r, F32 rl)
+LKS_ELEMENT F32 lks_cos_core(F32 r, F32 rl)
 {
     F32 z = r * r;
     F32 zl = lks_fma(r, r, -z);
@@ -96,7 +96,7 @@ LKS_INLINE F32 lks_cos_core(F32 r, F32 rl)
 }
 
 /* sin(x) for shift = 0, cos(x) for shift = 1; |x| <= 2^15. */
-LKS_INLINE F32 lks_turn_radians(F32 x, U32 shift)
+LKS_ELEMENT F32 lks_turn_radians(F32 x, U32 shift)
 {
     F32 n = lks_rint(x * 0.636619772f);
     F32 r = lks_fma(n, -1.57079637f, x); /* exact */
@@ -114,7 +114,7 @@ LKS_INLINE F32 lks_turn_radians(F32 x, U32 shift)
 }
 
 /* sin(x), x in radians */
-LKS_INLINE F32 lks_sin(F32 x)
+LKS_ELEMENT F32 lks_sin(F32 x)
 {
     I32 in = lks_abs(x) <= 32768.0f;
     F32 y = lks_turn_radians(lks_select(in, x, 0.0f), 0u);
@@ -123,7 +123,7 @@ LKS_INLINE F32 lks_sin(F32 x)
 }
 
 /* cos(x), x in radians */
-LKS_INLINE F32 lks_cos(F32 x)
+LKS_ELEMENT F32 lks_cos(F32 x)
 {
     I32 in = lks_abs(x) <= 32768.0f;
     F32 y = lks_turn_radians(lks_select(in, x, 0.0f), 1u);

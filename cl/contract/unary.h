@@ -35,14 +35,14 @@ struct unary_dims {
 };
 
 /* x limited to [lo, hi] */
-LKS_INLINE F32 lks_limit(F32 x, F32 lo, F32 hi)
+LKS_ELEMENT F32 lks_limit(F32 x, F32 lo, F32 hi)
 {
     F32 y = lks_select(x < lo, lo, x);
     return lks_select(y > hi, hi, y);
 }
 
 /* exp(-k x^2), k being 1 or 1/2 and the result 0 beyond |x| = reach; k reach^2 <= 160. */
-LKS_INLINE F32 lks_gauss(F32 x, F32 k, F32 reach)
+LKS_ELEMENT F32 lks_gauss(F32 x, F32 k, F32 reach)
 {
     F32 c = lks_limit(x, -reach, reach);
     F32 t = c * c;
@@ -51,13 +51,13 @@ LKS_INLINE F32 lks_gauss(F32 x, F32 k, F32 reach)
 }
 
 /* The density of the normal distribution. */
-LKS_INLINE F32 lks_normal_density(F32 x)
+LKS_ELEMENT F32 lks_normal_density(F32 x)
 {
     return 0.398942292f * lks_gauss(x, 0.5f, 15.0f);
 }
 
 /* Phi(x) + x phi(x) */
-LKS_INLINE F32 lks_gelu_slope(F32 x)
+LKS_ELEMENT F32 lks_gelu_slope(F32 x)
 {
     struct lks_exp_parts p = lks_normal_tail(lks_limit(lks_abs(x), 0.0f, 14.6f));
     F32 tail = lks_scale(p.hi + p.lo, p.n);
@@ -66,13 +66,13 @@ LKS_INLINE F32 lks_gelu_slope(F32 x)
 }
 
 /* s (1 + x (1 - s)), s = sigmoid(x) */
-LKS_INLINE F32 lks_silu_slope(F32 x)
+LKS_ELEMENT F32 lks_silu_slope(F32 x)
 {
     return lks_sigmoid(x) * lks_fma(x, lks_sigmoid(-x), 1.0f);
 }
 
 /* s (1 - s) (2 + x (1 - 2 s)) */
-LKS_INLINE F32 lks_silu_curve(F32 x)
+LKS_ELEMENT F32 lks_silu_curve(F32 x)
 {
     F32 s = lks_sigmoid(x), m = lks_sigmoid(-x);
     return s * m * lks_fma(x, m - s, 2.0f);
@@ -80,14 +80,14 @@ LKS_INLINE F32 lks_silu_curve(F32 x)
 
 /* gelu with tanh: x (1 + tanh(k (x + c x^3))) / 2 = x sigmoid(u), u = x (2 k + 2 k c x^2), with
  * k = sqrt(2 / pi) and c = 0.044715. */
-LKS_INLINE F32 lks_gelu_tanh(F32 x)
+LKS_ELEMENT F32 lks_gelu_tanh(F32 x)
 {
     F32 u = x * lks_fma(x * x, 0.0713548139f, 1.59576917f);
     return lks_select(x == 0.0f, x, x * lks_sigmoid(u));
 }
 
 /* s + x s (1 - s) w, w = u' = 2 k + 6 k c x^2; beyond |x| = 20 it is 0 or 1. */
-LKS_INLINE F32 lks_gelu_tanh_slope(F32 x)
+LKS_ELEMENT F32 lks_gelu_tanh_slope(F32 x)
 {
     F32 c = lks_limit(x, -20.0f, 20.0f);
     F32 u = c * lks_fma(c * c, 0.0713548139f, 1.59576917f);
@@ -97,7 +97,7 @@ LKS_INLINE F32 lks_gelu_tanh_slope(F32 x)
 }
 
 /* s (1 - s) (2 w + x (w^2 (1 - 2 s) + w')), w' = 12 k c x */
-LKS_INLINE F32 lks_gelu_tanh_curve(F32 x)
+LKS_ELEMENT F32 lks_gelu_tanh_curve(F32 x)
 {
     F32 c = lks_limit(x, -20.0f, 20.0f);
     F32 u = c * lks_fma(c * c, 0.0713548139f, 1.59576917f);
@@ -108,7 +108,7 @@ LKS_INLINE F32 lks_gelu_tanh_curve(F32 x)
 }
 
 /* tanh(softplus(x)) = n / (n + 2), n = e (e + 2), e = exp(x); and 1 - tanh^2. */
-LKS_INLINE F32 lks_mish_part(F32 x, I32 rest)
+LKS_ELEMENT F32 lks_mish_part(F32 x, I32 rest)
 {
     F32 e = lks_exp(lks_limit(x, -104.0f, 40.0f));
     F32 n = e * (e + 2.0f);
@@ -117,13 +117,13 @@ LKS_INLINE F32 lks_mish_part(F32 x, I32 rest)
 }
 
 /* t + x (1 - t^2) s */
-LKS_INLINE F32 lks_mish_slope(F32 x)
+LKS_ELEMENT F32 lks_mish_slope(F32 x)
 {
     return lks_fma(x * lks_mish_part(x, 1), lks_sigmoid(x), lks_mish_part(x, 0));
 }
 
 /* (1 - t^2) s (2 + x ((1 - s) - 2 t s)), 0 above 40 */
-LKS_INLINE F32 lks_mish_curve(F32 x)
+LKS_ELEMENT F32 lks_mish_curve(F32 x)
 {
     F32 s = lks_sigmoid(x), t = lks_mish_part(x, 0);
     F32 k = lks_fma(-2.0f * t, s, lks_sigmoid(-x));
@@ -131,13 +131,13 @@ LKS_INLINE F32 lks_mish_curve(F32 x)
 }
 
 /* 1 / (1 + |x|) to the third power, with the other sign than x, doubled. */
-LKS_INLINE F32 lks_softsign_curve(F32 x)
+LKS_ELEMENT F32 lks_softsign_curve(F32 x)
 {
     F32 r = lks_div(1.0f, 1.0f + lks_abs(x));
     return lks_copysign(2.0f * (r * r * r), -x);
 }
 
-LKS_INLINE F32 lks_square(F32 x)
+LKS_ELEMENT F32 lks_square(F32 x)
 {
     return x * x;
 }
@@ -201,7 +201,7 @@ LKS_INLINE F32 lks_square(F32 x)
  * words such as `abs`. */
 
 #define LKS_UNARY_OF(function, expression)                                                         \
-    LKS_INLINE F32 function(F32 v, F32 a, F32 b)                                                   \
+    LKS_ELEMENT F32 function(F32 v, F32 a, F32 b)                                                   \
     {                                                                                              \
         (void)v;                                                                                   \
         (void)a;                                                                                   \
