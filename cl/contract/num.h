@@ -32,7 +32,7 @@ typedef ulong U64;
 
 #define LKS_GLOBAL __global
 #define LKS_INLINE static inline
-/* Of functions of one element: compilers vectorise a loop over one only if no call is left in it. */
+/* Of functions of one element: compilers vectorise a loop over one only if it has no call left. */
 #define LKS_ELEMENT static inline __attribute__((always_inline))
 
 #else /* C11 */
