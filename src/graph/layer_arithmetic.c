@@ -146,7 +146,7 @@ lks_status lks_graph_prelu(lks_graph *g, lks_value x, const struct lks_channel_p
 {
     struct lksi_unary_attr below = {-INFINITY, 0.0f};
     struct lksi_layer_head l;
-    lksi_value weight, part[2], low[2], out;
+    lksi_value weight = LKSI_NONE, part[2], low[2], out;
     lks_status st = lksi_layer_check(g, "prelu", x, y);
     if (st == LKS_OK)
         st = channel_param(g, "prelu", "weight", x, p, LKSI_START_QUARTER, &l, &weight);
