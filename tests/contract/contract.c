@@ -4,9 +4,9 @@
  *
  *     contract check DEVICE | accuracy | gradient   [--op X] [--schedule S] [--case I] [--regime R]
  *                                                   [--seed N] [--long] [--soft-divsqrt]
- *                                                   [--max-flops N]
+ *                                                   [--max-flops N] [--share I/N]
  *
- * Device `cpu` skips where there is none. Program binaries are cached in a scratch folder.
+ * --share 0/4 takes every fourth operator, from the first on. Device `cpu` skips where there is none. Program binaries are cached in a scratch folder.
  */
 #include <ftw.h>
 #include <stdio.h>
@@ -92,6 +92,25 @@ static lks_status check(const char *device, const struct lksi_check_options *opt
     return st;
 }
 
+/* Every n-th operator of the library from number `first` on, ended by NULL. */
+static bool take_share(struct lksi_check_options *o, const char *text)
+{
+    unsigned first, n;
+    size_t all = 0, count = 0;
+    const struct lksi_op **ops;
+    if (sscanf(text, "%u/%u", &first, &n) != 2 || first >= n)
+        return false;
+    while (lksi_op_at(all) != NULL)
+        all++;
+    ops = calloc(all + 1, sizeof *ops); /* lives as long as the program */
+    if (ops == NULL)
+        return false;
+    for (size_t i = first; i < all; i += n)
+        ops[count++] = lksi_op_at(i);
+    o->ops = ops;
+    return count > 0;
+}
+
 static bool parse(int argc, char **argv, struct lksi_check_options *o)
 {
     for (int i = 0; i < argc; i++) {
@@ -114,7 +133,10 @@ static bool parse(int argc, char **argv, struct lksi_check_options *o)
             o->only_case = 1 + atoi(value);
         else if (strcmp(argv[i], "--max-flops") == 0)
             o->max_flops = atof(value);
-        else if (strcmp(argv[i], "--regime") == 0)
+        else if (strcmp(argv[i], "--share") == 0) {
+            if (!take_share(o, value))
+                return false;
+        } else if (strcmp(argv[i], "--regime") == 0)
             o->regime = value;
         else if (strcmp(argv[i], "--seed") == 0)
             o->seed = strtoull(value, NULL, 10);
