@@ -99,7 +99,7 @@ static lks_status one_step(lks_trainer *t, int step)
 {
     static float features[BATCH * 12 * 12 * 8];
     const size_t count = sizeof features / sizeof features[0];
-    struct lks_batch batch = {images, labels, BATCH};
+    struct lks_batch batch = {images, labels, BATCH, NULL};
     struct lks_step_info info;
     size_t alive = 0;
     make_batch();
