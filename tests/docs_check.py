@@ -24,7 +24,7 @@ import tempfile
 TOP = ("src/", "cl/", "tools/", "tests/", "docs/", "include/", ".ci/")
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 # Words of the guides that stand for whatever the reader calls his own operator.
-EXAMPLE = re.compile(r"clamp|OP_|NAME|DIR")
+EXAMPLE = re.compile(r"\blimit\b|ops_limit|OP_|NAME|DIR")
 
 # Keys of all layers of model files, told once.
 COMMON_KEYS = {"name", "from", "share"}
