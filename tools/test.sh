@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every test: all of them with gcc; all but the slow ones with clang, and with the address and
+# The tests: all but the suite `long` with gcc; all but the slow ones with clang, and with the address and
 # undefined-behaviour sanitizers, which also search the program for leaks.
 # Installs what is missing; builds in fresh folders under build-test/. Ends with a line
 # "N passed, N failed"; the status is not 0 if any failed.
@@ -58,7 +58,7 @@ suite() {
     count "$1" "$folder/meson-logs/testlog.json"
 }
 
-suite gcc gcc "--buildtype=release" ""
+suite gcc gcc "--buildtype=release" "--no-suite long"
 suite clang clang "--buildtype=release" "--no-suite slow"
 
 # Leaks are looked for in the plain program alone (tests/cli says so itself): test programs fork,
