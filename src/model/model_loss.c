@@ -244,7 +244,7 @@ static lks_status read_classification(struct lks_model *m, const struct lksi_nod
     lks_status st = lksi_node_choice(node, words, WORDS, &word);
     if (st == LKS_OK && word != WORD_SOFTMAX)
         return read_term(m, "loss", node, canon);
-    if (st == LKS_OK && !positions &&
+    if (st == LKS_OK && lks_dataset_positions(m->train) == 1 &&
         (last->rank != 1 || last->dims[0] > INT32_MAX))
         st = lksi_node_fail(node,
                             "the last layer, `%s` of line %d, gives an image; end the layers "
