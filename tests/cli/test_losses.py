@@ -173,7 +173,7 @@ class Losses(Case):
                 ("loss: {mse: {of: code, target: 0}}", 9, "`dense2` does not reach the loss"),
                 ("losses: {hits: {mse: {target: input}}}", 11, "cannot be called `hits`"),
                 ("losses: {a b: {mse: {target: input}}}", 11, "letters"),
-                ("loss: softmax_cross_entropy", 11, "gives an image"),
+                ("loss: softmax_cross_entropy", 11, "put a dense layer before it"),
                 ("loss: {softmax_cross_entropy: {of: code}}", 3, "no labels"),
                 ("loss: {softmax_cross_entropy: {of: code, weights: [1]}}", 11, "class weights"),
                 ("loss: {softmax_cross_entropy: {of: code, smoothing: 1}}", 11, "smoothing")):
