@@ -77,7 +77,8 @@ static void use(struct place *p, const char *defines, size_t group, char *digest
     run_kernel(program, 0, "put", buf, 64, group);
     EXPECT_OK(lksi_buf_read(buf, 0, got, sizeof got));
     for (uint32_t i = 0; i < 64; i++)
-        cr_assert(got[i] == (uint32_t)atoi(defines + 6) + i, "item %u: %u", i, got[i]);
+        if (got[i] != (uint32_t)atoi(defines + 6) + i)
+            cr_assert_fail("item %u: %u", i, got[i]);
     EXPECT_OK(lksi_program_settle(program));
     if (digest != NULL)
         strcpy(digest, lksi_program_digest(program, 0));
