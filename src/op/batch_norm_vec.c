@@ -7,18 +7,6 @@
 #include "op/batch_norm.h"
 #include "op/flat.h"
 
-static const char *declines_cpu(const struct lksi_call *call, const struct lksi_limits *dev)
-{
-    (void)call;
-    return dev->type == LKSI_DEV_CPU ? NULL : "made for CPU devices";
-}
-
-static const char *declines_gpu(const struct lksi_call *call, const struct lksi_limits *dev)
-{
-    (void)call;
-    return dev->type == LKSI_DEV_GPU ? NULL : "made for GPUs";
-}
-
 static struct lksi_launch *add_launch(struct lksi_recipe *r, const char *kernel,
                                       const char *defines)
 {
@@ -183,8 +171,8 @@ static void recipe_infer(const struct lksi_call *call, const struct lksi_limits 
 }
 
 const struct lksi_schedule lksi_batch_norm_schedules[] = {
-    {"cpu", declines_cpu, recipe}, {"gpu", declines_gpu, recipe}, {NULL, NULL, NULL}};
+    {"cpu", lksi_cpu_declines, recipe}, {"gpu", lksi_gpu_declines, recipe}, {NULL, NULL, NULL}};
 const struct lksi_schedule lksi_batch_norm_grad_schedules[] = {
-    {"cpu", declines_cpu, recipe_grad}, {"gpu", declines_gpu, recipe_grad}, {NULL, NULL, NULL}};
+    {"cpu", lksi_cpu_declines, recipe_grad}, {"gpu", lksi_gpu_declines, recipe_grad}, {NULL, NULL, NULL}};
 const struct lksi_schedule lksi_batch_norm_infer_schedules[] = {
-    {"cpu", declines_cpu, recipe_infer}, {"gpu", declines_gpu, recipe_infer}, {NULL, NULL, NULL}};
+    {"cpu", lksi_cpu_declines, recipe_infer}, {"gpu", lksi_gpu_declines, recipe_infer}, {NULL, NULL, NULL}};

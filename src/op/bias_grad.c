@@ -42,18 +42,6 @@ static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, con
 
 /* ---- schedules: sums of leaves, then the trees ---- */
 
-static const char *declines_cpu(const struct lksi_call *call, const struct lksi_limits *dev)
-{
-    (void)call;
-    return dev->type == LKSI_DEV_CPU ? NULL : "made for CPU devices";
-}
-
-static const char *declines_gpu(const struct lksi_call *call, const struct lksi_limits *dev)
-{
-    (void)call;
-    return dev->type == LKSI_DEV_GPU ? NULL : "made for GPUs";
-}
-
 /* Vectors of `vec` lanes, `nv` a work-item, groups of lx vectors by ly leaves. */
 static void add_leaves(const struct lksi_call *call, struct lksi_recipe *r, unsigned vec,
                        unsigned nv, const char *more, size_t lx, size_t ly)
@@ -131,7 +119,7 @@ static void recipe_gpu(const struct lksi_call *call, const struct lksi_limits *d
 }
 
 static const struct lksi_schedule schedules[] = {
-    {"cpu", declines_cpu, recipe_cpu}, {"gpu", declines_gpu, recipe_gpu}, {NULL, NULL, NULL}};
+    {"cpu", lksi_cpu_declines, recipe_cpu}, {"gpu", lksi_gpu_declines, recipe_gpu}, {NULL, NULL, NULL}};
 
 static double flops(const struct lksi_call *call)
 {

@@ -13,6 +13,25 @@ size_t lksi_group(const struct lksi_limits *dev, size_t wanted)
     return wanted;
 }
 
+const char *lksi_cpu_declines(const struct lksi_call *call, const struct lksi_limits *dev)
+{
+    (void)call;
+    return dev->type == LKSI_DEV_CPU ? NULL : "made for CPU devices";
+}
+
+const char *lksi_gpu_declines(const struct lksi_call *call, const struct lksi_limits *dev)
+{
+    (void)call;
+    return dev->type == LKSI_DEV_GPU ? NULL : "made for GPUs";
+}
+
+const char *lksi_lanes_declines(const struct lksi_call *call, const struct lksi_limits *dev)
+{
+    if (dev->type == LKSI_DEV_GPU && (dev->max_group < 32 || dev->max_item[0] < 32))
+        return "groups of 32 are too large";
+    return lksi_gpu_declines(call, dev);
+}
+
 const char *lksi_flat_declines(const struct lksi_call *call, const struct lksi_limits *dev)
 {
     (void)call;

@@ -173,26 +173,6 @@ static const char *declines_rows(const struct lksi_call *call, const struct lksi
     return d->groups == 1 || d->cg % 32 == 0 ? NULL : "groups of no multiple of 32 channels";
 }
 
-static const char *declines_lanes(const struct lksi_call *call, const struct lksi_limits *dev)
-{
-    (void)call;
-    if (dev->type != LKSI_DEV_GPU)
-        return "made for GPUs";
-    return dev->max_group < 32 || dev->max_item[0] < 32 ? "groups of 32 are too large" : NULL;
-}
-
-static const char *declines_cpu(const struct lksi_call *call, const struct lksi_limits *dev)
-{
-    (void)call;
-    return dev->type == LKSI_DEV_CPU ? NULL : "made for CPU devices";
-}
-
-static const char *declines_gpu(const struct lksi_call *call, const struct lksi_limits *dev)
-{
-    (void)call;
-    return dev->type == LKSI_DEV_GPU ? NULL : "made for GPUs";
-}
-
 static struct lksi_launch *add_launch(struct lksi_recipe *r, const char *kernel)
 {
     struct lksi_launch *l = &r->launch[r->n_launch++];
@@ -268,9 +248,9 @@ static void recipe_param(const struct lksi_call *call, const struct lksi_limits 
 }
 
 static const struct lksi_schedule schedules[] = {
-    {"cpu", declines_rows, recipe_rows}, {"gpu", declines_lanes, recipe_lanes}, {NULL, NULL, NULL}};
+    {"cpu", declines_rows, recipe_rows}, {"gpu", lksi_lanes_declines, recipe_lanes}, {NULL, NULL, NULL}};
 static const struct lksi_schedule schedules_param[] = {
-    {"cpu", declines_cpu, recipe_param}, {"gpu", declines_gpu, recipe_param}, {NULL, NULL, NULL}};
+    {"cpu", lksi_cpu_declines, recipe_param}, {"gpu", lksi_gpu_declines, recipe_param}, {NULL, NULL, NULL}};
 
 /* ---- the C loops: the items, compiled for the clone that runs them ---- */
 

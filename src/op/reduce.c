@@ -195,11 +195,8 @@ static const char *declines_rows(const struct lksi_call *call, const struct lksi
 
 static const char *declines_lanes(const struct lksi_call *call, const struct lksi_limits *dev)
 {
-    if (dev->type != LKSI_DEV_GPU)
-        return "made for GPUs";
-    if (dev->max_group < 32 || dev->max_item[0] < 32)
-        return "groups of 32 are too large";
-    return width_of(dims_of(call)) == 1 ? NULL : "the reduced axes are not the last";
+    const char *why = lksi_lanes_declines(call, dev);
+    return why != NULL || width_of(dims_of(call)) == 1 ? why : "the reduced axes are not the last";
 }
 
 static const char *declines_columns(const struct lksi_call *call, const struct lksi_limits *dev)
@@ -299,12 +296,6 @@ static void recipe_leaves(const struct lksi_call *call, const struct lksi_limits
     l->global[0] = (size_t)(outputs + tx - 1) / tx * tx;
 }
 
-static const char *declines_runs(const struct lksi_call *call, const struct lksi_limits *dev)
-{
-    (void)call;
-    return dev->type == LKSI_DEV_CPU ? NULL : "made for CPU devices";
-}
-
 static void recipe_runs(const struct lksi_call *call, const struct lksi_limits *dev,
                         struct lksi_recipe *r)
 {
@@ -324,7 +315,7 @@ static const struct lksi_schedule schedules[] = {{"cpu", declines_rows, recipe_r
                                                  {NULL, NULL, NULL}};
 static const struct lksi_schedule schedules_samples[] = {
     {"leaves", declines_leaves, recipe_leaves}, {NULL, NULL, NULL}};
-static const struct lksi_schedule schedules_expand[] = {{"cpu", declines_runs, recipe_runs},
+static const struct lksi_schedule schedules_expand[] = {{"cpu", lksi_cpu_declines, recipe_runs},
                                                         {NULL, NULL, NULL}};
 
 static double flops(const struct lksi_call *call)

@@ -5,6 +5,7 @@
 
 #include "contract/sample_mean.h"
 #include "op/attr.h"
+#include "op/flat.h"
 #include "op/shape.h"
 
 LKSI_ITEM(sample_mean, in[0], out[0])
@@ -61,14 +62,6 @@ static lks_status grad_grad(struct lksi_builder *b, const struct lksi_call *call
 
 /* ---- schedule `gpu`: a group of 32 items a sample, item j being lane j of rule 6 ---- */
 
-static const char *declines(const struct lksi_call *call, const struct lksi_limits *dev)
-{
-    (void)call;
-    if (dev->type != LKSI_DEV_GPU)
-        return "made for GPUs";
-    return dev->max_group < 32 || dev->max_item[0] < 32 ? "groups of 32 are too large" : NULL;
-}
-
 static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                    struct lksi_recipe *r)
 {
@@ -85,7 +78,8 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     l->local[0] = 32;
 }
 
-static const struct lksi_schedule schedules[] = {{"gpu", declines, recipe}, {NULL, NULL, NULL}};
+static const struct lksi_schedule schedules[] = {{"gpu", lksi_lanes_declines, recipe},
+                                                 {NULL, NULL, NULL}};
 
 static double flops(const struct lksi_call *call)
 {

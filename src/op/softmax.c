@@ -6,6 +6,7 @@
 
 #include "contract/softmax.h"
 #include "op/attr.h"
+#include "op/flat.h"
 #include "op/shape.h"
 
 LKSI_ITEM(softmax, in[0], out[0])
@@ -58,12 +59,6 @@ static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, con
 
 /* ---- schedules ---- */
 
-static const char *declines_cpu(const struct lksi_call *call, const struct lksi_limits *dev)
-{
-    (void)call;
-    return dev->type == LKSI_DEV_CPU ? NULL : "made for CPU devices";
-}
-
 static const char *declines_gpu(const struct lksi_call *call, const struct lksi_limits *dev)
 {
     (void)call;
@@ -102,7 +97,7 @@ static void recipe_gpu(const struct lksi_call *call, const struct lksi_limits *d
 }
 
 static const struct lksi_schedule schedules[] = {
-    {"cpu", declines_cpu, recipe_cpu}, {"gpu", declines_gpu, recipe_gpu}, {NULL, NULL, NULL}};
+    {"cpu", lksi_cpu_declines, recipe_cpu}, {"gpu", declines_gpu, recipe_gpu}, {NULL, NULL, NULL}};
 
 /* ---- the C loop: the items, compiled for the clone that runs them ---- */
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "contract/softmax_cross_entropy.h"
+#include "op/flat.h"
 #include "op/shape.h"
 
 LKSI_ITEM(softmax_cross_entropy, in[0], in[1], out[0], out[1], out[2])
@@ -66,14 +67,6 @@ static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, con
 
 /* ---- schedule `gpu` ---- */
 
-static const char *declines(const struct lksi_call *call, const struct lksi_limits *dev)
-{
-    (void)call;
-    if (dev->type != LKSI_DEV_GPU)
-        return "made for GPUs";
-    return dev->max_group < 32 || dev->max_item[0] < 32 ? "groups of 32 are too large" : NULL;
-}
-
 static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                    struct lksi_recipe *r)
 {
@@ -92,7 +85,8 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     l->local[0] = 32;
 }
 
-static const struct lksi_schedule schedules[] = {{"gpu", declines, recipe}, {NULL, NULL, NULL}};
+static const struct lksi_schedule schedules[] = {{"gpu", lksi_lanes_declines, recipe},
+                                                 {NULL, NULL, NULL}};
 
 /* An exp counts as 16, a log as 24: the operations of their contracts, roughly. */
 static double flops(const struct lksi_call *call)
