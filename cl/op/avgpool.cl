@@ -23,33 +23,7 @@
 
 /* ---- sums ---- */
 
-/* The tree of sum.h over pieces that arrive one by one. */
-struct LKS_FN(counter) {
-    U32 count;
-    V part[LEVELS];
-};
-
-static void LKS_FN(push)(struct LKS_FN(counter) *t, V v)
-{
-    U32 level = 0u;
-    for (U32 bits = t->count; (bits & 1u) != 0u; bits >>= 1, level++)
-        v = t->part[level] + v;
-    t->part[level] = v;
-    t->count++;
-}
-
-static V LKS_FN(root)(const struct LKS_FN(counter) *t)
-{
-    V v = (V)(0.0f);
-    int have = 0;
-    for (U32 bits = t->count, level = 0u; bits != 0u; bits >>= 1, level++) {
-        if ((bits & 1u) == 0u)
-            continue;
-        v = have ? t->part[level] + v : t->part[level];
-        have = 1;
-    }
-    return v;
-}
+#include "op/vec_tree.h"
 
 #if KH
 /* A window of few taps, each a lane of its own. */

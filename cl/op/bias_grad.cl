@@ -70,33 +70,7 @@ __kernel void LKS_KERNEL(leaves)(__global const F32 *restrict dy, __global F32 *
 #endif
 
 #ifdef TREE
-struct LKS_FN(counter) {
-    U32 count;
-    V part[LKS_TREE_LEVEL];
-};
-
-static void LKS_FN(push)(struct LKS_FN(counter) *t, V v)
-{
-    U32 level = 0u;
-    for (U32 bits = t->count; (bits & 1u) != 0u; bits >>= 1)
-        v = t->part[level++] + v;
-    t->part[level] = v;
-    t->count++;
-}
-
-static V LKS_FN(root)(const struct LKS_FN(counter) *t)
-{
-    V v = (V)(0.0f);
-    int have = 0;
-    U32 level = 0u;
-    for (U32 bits = t->count; bits != 0u; bits >>= 1, level++) {
-        if ((bits & 1u) == 0u)
-            continue;
-        v = have ? t->part[level] + v : t->part[level];
-        have = 1;
-    }
-    return v;
-}
+#include "op/vec_tree.h"
 
 /* Work-item: a vector of k. */
 __kernel void LKS_KERNEL(tree)(__global const F32 *restrict parts, __global F32 *restrict db,

@@ -26,33 +26,7 @@ __kernel void LKS_KERNEL(read)(__global const F32 *restrict table,
     }
 }
 #else
-struct LKS_FN(counter) {
-    U32 count;
-    V part[LKS_TREE_LEVEL];
-};
-
-static void LKS_FN(push)(struct LKS_FN(counter) *t, V v)
-{
-    U32 level = 0u;
-    for (U32 bits = t->count; (bits & 1u) != 0u; bits >>= 1)
-        v = t->part[level++] + v;
-    t->part[level] = v;
-    t->count++;
-}
-
-static V LKS_FN(root)(const struct LKS_FN(counter) *t)
-{
-    V v = (V)(0.0f);
-    int have = 0;
-    U32 level = 0u;
-    for (U32 bits = t->count; bits != 0u; bits >>= 1, level++) {
-        if ((bits & 1u) == 0u)
-            continue;
-        v = have ? t->part[level] + v : t->part[level];
-        have = 1;
-    }
-    return v;
-}
+#include "op/vec_tree.h"
 
 /* Positions [p, end) of a leaf; 16 tokens are looked at together, most of which are others. */
 static V LKS_FN(leaf)(__global const F32 *restrict dy, __global const I32 *restrict token, U32 p,

@@ -171,8 +171,14 @@ static void recipe_infer(const struct lksi_call *call, const struct lksi_limits 
 }
 
 const struct lksi_schedule lksi_batch_norm_schedules[] = {
-    {"cpu", lksi_cpu_declines, recipe}, {"gpu", lksi_gpu_declines, recipe}, {NULL, NULL, NULL}};
+    {"cpu", lksi_cpu_declines, recipe},
+    {"gpu", lksi_gpu_declines, recipe},
+    {NULL, NULL, NULL}};
 const struct lksi_schedule lksi_batch_norm_grad_schedules[] = {
-    {"cpu", lksi_cpu_declines, recipe_grad}, {"gpu", lksi_gpu_declines, recipe_grad}, {NULL, NULL, NULL}};
+    {"cpu", lksi_cpu_declines, recipe_grad},
+    {"gpu", lksi_gpu_declines, recipe_grad},
+    {NULL, NULL, NULL}};
 const struct lksi_schedule lksi_batch_norm_infer_schedules[] = {
-    {"cpu", lksi_cpu_declines, recipe_infer}, {"gpu", lksi_gpu_declines, recipe_infer}, {NULL, NULL, NULL}};
+    {"cpu", lksi_cpu_declines, recipe_infer},
+    {"gpu", lksi_gpu_declines, recipe_infer},
+    {NULL, NULL, NULL}};

@@ -119,7 +119,9 @@ static void recipe_gpu(const struct lksi_call *call, const struct lksi_limits *d
 }
 
 static const struct lksi_schedule schedules[] = {
-    {"cpu", lksi_cpu_declines, recipe_cpu}, {"gpu", lksi_gpu_declines, recipe_gpu}, {NULL, NULL, NULL}};
+    {"cpu", lksi_cpu_declines, recipe_cpu},
+    {"gpu", lksi_gpu_declines, recipe_gpu},
+    {NULL, NULL, NULL}};
 
 static double flops(const struct lksi_call *call)
 {

@@ -248,9 +248,13 @@ static void recipe_param(const struct lksi_call *call, const struct lksi_limits 
 }
 
 static const struct lksi_schedule schedules[] = {
-    {"cpu", declines_rows, recipe_rows}, {"gpu", lksi_lanes_declines, recipe_lanes}, {NULL, NULL, NULL}};
+    {"cpu", declines_rows, recipe_rows},
+    {"gpu", lksi_lanes_declines, recipe_lanes},
+    {NULL, NULL, NULL}};
 static const struct lksi_schedule schedules_param[] = {
-    {"cpu", lksi_cpu_declines, recipe_param}, {"gpu", lksi_gpu_declines, recipe_param}, {NULL, NULL, NULL}};
+    {"cpu", lksi_cpu_declines, recipe_param},
+    {"gpu", lksi_gpu_declines, recipe_param},
+    {NULL, NULL, NULL}};
 
 /* ---- the C loops: the items, compiled for the clone that runs them ---- */
 
