@@ -41,9 +41,8 @@ struct lksi_param {
     lksi_value value;
     lks_init init;
     int64_t fan_in, fan_out;
-    bool is_bias;  /* starts at +0 */
-    bool is_scale; /* starts at `scale` */
-    float scale;
+    bool constant; /* starts at `start` everywhere, whatever `init` says */
+    float start;
 };
 
 /* A tensor that is kept with the parameters but not trained: a running statistic. */

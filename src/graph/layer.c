@@ -129,9 +129,8 @@ static lks_status add_param(const struct lksi_layer_head *l, const char *suffix,
     p->init = g->init;
     p->fan_in = fan_in;
     p->fan_out = fan_out;
-    p->is_bias = start == LKSI_START_BIAS;
-    p->is_scale = start == LKSI_START_SCALE || start == LKSI_START_QUARTER;
-    p->scale = start == LKSI_START_QUARTER ? 0.25f : 1.0f;
+    p->constant = start != LKSI_START_INIT;
+    p->start = start == LKSI_START_SCALE ? 1.0f : start == LKSI_START_QUARTER ? 0.25f : 0.0f;
     g->n_param++;
     *out = v;
     return LKS_OK;

@@ -10,8 +10,7 @@
 static lks_status apply(lks_graph *g, const char *op, lks_value x, double a, double b, lks_value *y)
 {
     struct lksi_unary_attr attr = {(float)a, (float)b};
-    lks_status st = lksi_layer_check(g, op, x, y);
-    return st == LKS_OK ? lksi_layer_apply(g, NULL, op, &attr, 1, &x, y) : st;
+    return lksi_layer_apply(g, NULL, op, &attr, 1, &x, y);
 }
 
 /* The same with one number that an error can name. */
@@ -25,13 +24,7 @@ static lks_status apply_number(lks_graph *g, const char *op, lks_value x, const 
 
 lks_status lks_graph_relu(lks_graph *g, lks_value x, lks_value *y)
 {
-    lksi_value out;
-    lks_status st = lksi_layer_check(g, "lks_graph_relu", x, y);
-    if (st == LKS_OK)
-        st = lksi_graph_add_node(g, "relu", "relu", NULL, 1, &x, &out);
-    if (st == LKS_OK)
-        *y = out;
-    return st;
+    return lksi_layer_apply(g, NULL, "relu", NULL, 1, &x, y);
 }
 
 /* ---- without numbers, or with fixed ones ---- */

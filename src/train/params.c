@@ -15,9 +15,9 @@ static void fill(const struct lksi_param *p, uint64_t seed, uint32_t stream, flo
 {
     float limit = (float)sqrt(6.0 / (double)(p->fan_in + p->fan_out));
     float deviation = (float)sqrt(2.0 / (double)p->fan_in);
-    for (int64_t e = 0; p->is_scale && e < n; e++)
-        w[e] = p->scale;
-    if (p->is_bias || p->is_scale || p->init == LKS_INIT_ZERO)
+    for (int64_t e = 0; p->constant && e < n; e++)
+        w[e] = p->start;
+    if (p->constant || p->init == LKS_INIT_ZERO)
         return;
     for (int64_t e = 0; e < n; e++)
         w[e] = p->init == LKS_INIT_HE_NORMAL
