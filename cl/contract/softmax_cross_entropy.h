@@ -28,6 +28,32 @@ struct softmax_dims {
     U32 n, f; /* rows and classes */
 };
 
+/* Steps 1 to 4 for a row of f logits; returns the sum. */
+LKS_INLINE F32 lks_softmax_probabilities(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL F32 *p, U32 f,
+                                         F32 *top, U32 *arg)
+{
+    struct lks_row row;
+    F32 sum;
+    U32 i;
+    *top = x[0];
+    *arg = 0u;
+    for (i = 1u; i < f; i += 1u) {
+        if (x[i] > *top) {
+            *top = x[i];
+            *arg = i;
+        }
+    }
+    lks_row_init(&row);
+    for (i = 0u; i < f; i += 1u) {
+        p[i] = lks_exp(x[i] - *top);
+        lks_row_add(&row, p[i]);
+    }
+    sum = lks_final(lks_row_end(&row));
+    for (i = 0u; i < f; i += 1u)
+        p[i] = lks_div(p[i], sum);
+    return sum;
+}
+
 /* One item a row. */
 LKS_INLINE void softmax_cross_entropy_item(LKS_GLOBAL LKS_CONST F32 *logits,
                                            LKS_GLOBAL LKS_CONST I32 *labels, LKS_GLOBAL F32 *loss,
@@ -36,24 +62,10 @@ LKS_INLINE void softmax_cross_entropy_item(LKS_GLOBAL LKS_CONST F32 *logits,
 {
     LKS_GLOBAL LKS_CONST F32 *x = logits + n * d->f;
     LKS_GLOBAL F32 *p = prob + n * d->f;
-    struct lks_row row;
     I32 label = labels[n];
-    U32 f, arg = 0u;
-    F32 top = x[0], sum;
-    for (f = 1u; f < d->f; f += 1u) {
-        if (x[f] > top) {
-            top = x[f];
-            arg = f;
-        }
-    }
-    lks_row_init(&row);
-    for (f = 0u; f < d->f; f += 1u) {
-        p[f] = lks_exp(x[f] - top);
-        lks_row_add(&row, p[f]);
-    }
-    sum = lks_final(lks_row_end(&row));
-    for (f = 0u; f < d->f; f += 1u)
-        p[f] = lks_div(p[f], sum);
+    U32 arg;
+    F32 top, sum;
+    sum = lks_softmax_probabilities(x, p, d->f, &top, &arg);
     if (label < 0 || (U32)label >= d->f) {
         loss[n] = lks_nan();
         hit[n] = 0.0f;

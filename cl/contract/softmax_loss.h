@@ -24,6 +24,7 @@
 #include "contract/exp.h"
 #include "contract/log.h"
 #include "contract/num.h"
+#include "contract/softmax_cross_entropy.h"
 #include "contract/sum.h"
 
 #define LKS_LOSS_CLASSES 96 /* classes that may have weights */
@@ -50,22 +51,9 @@ LKS_INLINE void softmax_loss_item(LKS_GLOBAL LKS_CONST F32 *logits, LKS_GLOBAL L
     LKS_GLOBAL F32 *p = prob + r * d->f;
     struct lks_row row;
     I32 label = labels[r];
-    U32 f, arg = 0u;
-    F32 top = x[0], sum, lse, value;
-    for (f = 1u; f < d->f; f += 1u) {
-        if (x[f] > top) {
-            top = x[f];
-            arg = f;
-        }
-    }
-    lks_row_init(&row);
-    for (f = 0u; f < d->f; f += 1u) {
-        p[f] = lks_exp(x[f] - top);
-        lks_row_add(&row, p[f]);
-    }
-    sum = lks_final(lks_row_end(&row));
-    for (f = 0u; f < d->f; f += 1u)
-        p[f] = lks_div(p[f], sum);
+    U32 f, arg;
+    F32 top, sum, lse, value;
+    sum = lks_softmax_probabilities(x, p, d->f, &top, &arg);
     if (d->ignores && label == d->ignored) {
         loss[r] = 0.0f;
         hit[r] = 0.0f;
