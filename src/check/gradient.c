@@ -174,7 +174,8 @@ static lks_status backward(struct trial *t, uint64_t seed)
         g->f[e] = lks_float(lksi_regime_bits(LKSI_REGIME_UNIFORM, seed, 77u, (uint64_t)e));
         g->d[e] = (double)g->f[e];
     }
-    LKSI_TRY(t->call.op->grad(&t->tape.builder, &t->call, t->in, t->out, t->dout, need, t->din));
+    LKSI_TRY(t->call.op->grad(&(struct lksi_backward){&t->tape.builder, &t->call, t->in, t->out,
+                                                      t->dout, need, t->din}));
 fail:
     return st;
 }

@@ -73,12 +73,13 @@ static lks_status flow_into(struct pass *p, lksi_value v, lksi_value part)
 static lks_status call_grad(struct pass *p, const struct lksi_gnode *n, const lksi_value *dout,
                             const bool *need, lksi_value *din)
 {
+    const struct lksi_backward g = {&p->g->builder, &n->call, n->in, n->out, dout, need, din};
     lks_status st;
     if (n->call.op->grad == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "%s: operator `%s` has no gradient", n->name,
                          n->call.op->name);
     p->g->scope = n->name;
-    st = n->call.op->grad(&p->g->builder, &n->call, n->in, n->out, dout, need, din);
+    st = n->call.op->grad(&g);
     p->g->scope = NULL;
     return st == LKS_OK ? st : lksi_fail_prefix(st, "gradient of %s: ", n->name);
 }

@@ -21,16 +21,10 @@ static lks_status infer(struct lksi_call *call)
     return LKS_OK;
 }
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    (void)b;
-    (void)call;
-    (void)in;
-    (void)out;
     for (int k = 0; k < 2; k++)
-        din[k] = need[k] ? dout[0] : LKSI_NONE;
+        g->din[k] = g->need[k] ? g->dout[0] : LKSI_NONE;
     return LKS_OK;
 }
 

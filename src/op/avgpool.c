@@ -65,28 +65,18 @@ static lks_status infer_grad(struct lksi_call *call)
 
 /* ---- gradients ---- */
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    struct lksi_avgpool_attr a = *(const struct lksi_avgpool_attr *)call->attr;
-    (void)in;
-    (void)out;
-    (void)need;
-    a.height = (int)call->in[0].dim[1];
-    a.width = (int)call->in[0].dim[2];
-    return b->apply(b, "avgpool_grad", &a, 1, dout, &din[0]);
+    struct lksi_avgpool_attr a = *(const struct lksi_avgpool_attr *)g->call->attr;
+    a.height = (int)g->call->in[0].dim[1];
+    a.width = (int)g->call->in[0].dim[2];
+    return lksi_flow(g, 0, "avgpool_grad", &a, g->dout[0]);
 }
 
 /* Both are linear, each the other's transpose. */
-static lks_status grad_grad(struct lksi_builder *b, const struct lksi_call *call,
-                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                            const bool *need, lksi_value *din)
+static lks_status grad_grad(const struct lksi_backward *g)
 {
-    (void)in;
-    (void)out;
-    (void)need;
-    return b->apply(b, "avgpool", call->attr, 1, dout, &din[0]);
+    return lksi_flow(g, 0, "avgpool", g->call->attr, g->dout[0]);
 }
 
 /* One addition a tap of the pooled image. */

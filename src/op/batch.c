@@ -41,36 +41,19 @@ static lks_status infer_grad(struct lksi_call *call)
     return LKS_OK;
 }
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    lksi_value pair[2] = {dout[0], in[0]};
-    (void)call;
-    (void)out;
-    (void)need;
-    return b->apply(b, "batch_mean_grad", NULL, 2, pair, &din[0]);
+    return lksi_flow(g, 0, "batch_mean_grad", NULL, g->dout[0], g->in[0]);
 }
 
-static lks_status grad_sum(struct lksi_builder *b, const struct lksi_call *call,
-                           const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                           const bool *need, lksi_value *din)
+static lks_status grad_sum(const struct lksi_backward *g)
 {
-    lksi_value pair[2] = {dout[0], in[0]};
-    (void)call;
-    (void)out;
-    (void)need;
-    return b->apply(b, "spread", NULL, 2, pair, &din[0]);
+    return lksi_flow(g, 0, "spread", NULL, g->dout[0], g->in[0]);
 }
 
-static lks_status grad_grad(struct lksi_builder *b, const struct lksi_call *call,
-                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                            const bool *need, lksi_value *din)
+static lks_status grad_grad(const struct lksi_backward *g)
 {
-    (void)call;
-    (void)in;
-    (void)out;
-    return need[0] ? b->apply(b, "batch_mean", NULL, 1, &dout[0], &din[0]) : LKS_OK;
+    return lksi_flow(g, 0, "batch_mean", NULL, g->dout[0]);
 }
 
 /* ---- schedule `gpu` of the sums ---- */

@@ -167,26 +167,24 @@ static U64 items(const struct lksi_call *call)
 
 /* ---- gradient ---- */
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
     struct lksi_batch_norm_attr a;
+    const lksi_value *in = g->in, *out = g->out, *dout = g->dout;
     lksi_value dy = dout[0], three[3];
     lks_status st = LKS_OK;
-    memcpy(&a, call->attr, sizeof a);
+    memcpy(&a, g->call->attr, sizeof a);
     if (dout[1] != LKSI_NONE || dout[2] != LKSI_NONE || dout[3] != LKSI_NONE)
         return lksi_fail(LKS_E_ARGUMENT, "batch_norm: only y has a gradient, not the statistics");
     if (a.relu != 0)
-        st = b->apply(b, "relu_grad", NULL, 2, (lksi_value[]){out[0], dy}, &dy);
+        st = lksi_apply(g->b, "relu_grad", NULL, &dy, out[0], dy);
     a.relu = 0;
-    if (call->n_in > 3)
-        din[3] = dy;
-    if (st == LKS_OK && (need[0] || need[1] || need[2]))
-        st = b->apply(b, "batch_norm_grad", &a, 5,
-                      (lksi_value[]){in[0], dy, out[1], out[3], in[1]}, three);
+    if (g->call->n_in > 3)
+        g->din[3] = dy;
+    if (st == LKS_OK && (g->need[0] || g->need[1] || g->need[2]))
+        st = lksi_apply(g->b, "batch_norm_grad", &a, three, in[0], dy, out[1], out[3], in[1]);
     for (int k = 0; k < 3 && st == LKS_OK; k++)
-        din[k] = need[k] ? three[k] : LKSI_NONE;
+        g->din[k] = g->need[k] ? three[k] : LKSI_NONE;
     return st;
 }
 

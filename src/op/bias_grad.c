@@ -29,15 +29,9 @@ static lks_status infer(struct lksi_call *call)
     return LKS_OK;
 }
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    lksi_value pair[2] = {dout[0], in[0]};
-    (void)call;
-    (void)out;
-    (void)need;
-    return b->apply(b, "spread", NULL, 2, pair, &din[0]);
+    return lksi_flow(g, 0, "spread", NULL, g->dout[0], g->in[0]);
 }
 
 /* ---- schedules: sums of leaves, then the trees ---- */

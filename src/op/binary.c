@@ -126,125 +126,93 @@ lks_status lksi_sum_to(struct lksi_builder *b, lksi_value dy, lksi_value like, l
 }
 
 /* Sums the gradient `v` of operand k down to its shape. */
-static lks_status settle(struct lksi_builder *b, const lksi_value *in, int k, lksi_value v,
-                         lksi_value *din)
+static lks_status settle(const struct lksi_backward *g, int k, lksi_value v)
 {
-    return lksi_sum_to(b, v, in[k], &din[k]);
+    return lksi_sum_to(g->b, v, g->in[k], &g->din[k]);
 }
 
-static lks_status two(struct lksi_builder *b, const char *op, lksi_value x, lksi_value y,
-                      lksi_value *out)
-{
-    return b->apply(b, op, NULL, 2, (lksi_value[]){x, y}, out);
-}
-
-#define GRAD(name)                                                                                 \
-    static lks_status grad_##name(struct lksi_builder *b, const struct lksi_call *call,            \
-                                  const lksi_value *in, const lksi_value *out,                     \
-                                  const lksi_value *dout, const bool *need, lksi_value *din)
-
-#define QUIET (void)b, (void)call, (void)in, (void)out, (void)dout, (void)need
-
-GRAD(add_wide)
+static lks_status grad_add_wide(const struct lksi_backward *g)
 {
     lks_status st = LKS_OK;
-    QUIET;
     for (int k = 0; k < 2 && st == LKS_OK; k++)
-        if (need[k])
-            st = settle(b, in, k, dout[0], din);
+        if (g->need[k])
+            st = settle(g, k, g->dout[0]);
     return st;
 }
 
-GRAD(sub)
+static lks_status grad_sub(const struct lksi_backward *g)
 {
-    lks_status st = need[0] ? settle(b, in, 0, dout[0], din) : LKS_OK;
-    struct lksi_unary_attr none = {0};
+    const struct lksi_unary_attr none = {0};
+    lks_status st = g->need[0] ? settle(g, 0, g->dout[0]) : LKS_OK;
     lksi_value v;
-    QUIET;
-    if (st != LKS_OK || !need[1])
+    if (st != LKS_OK || !g->need[1])
         return st;
-    st = b->apply(b, "neg", &none, 1, &dout[0], &v);
-    return st == LKS_OK ? settle(b, in, 1, v, din) : st;
+    st = lksi_apply(g->b, "neg", &none, &v, g->dout[0]);
+    return st == LKS_OK ? settle(g, 1, v) : st;
 }
 
-GRAD(mul)
+static lks_status grad_mul(const struct lksi_backward *g)
 {
     lks_status st = LKS_OK;
     lksi_value v;
-    QUIET;
     for (int k = 0; k < 2 && st == LKS_OK; k++) {
-        if (!need[k])
+        if (!g->need[k])
             continue;
-        st = two(b, "mul", dout[0], in[1 - k], &v);
+        st = lksi_apply(g->b, "mul", NULL, &v, g->dout[0], g->in[1 - k]);
         if (st == LKS_OK)
-            st = settle(b, in, k, v, din);
+            st = settle(g, k, v);
     }
     return st;
 }
 
 /* da = dy / b, db = -(dy / b) y */
-GRAD(div)
+static lks_status grad_div(const struct lksi_backward *g)
 {
-    struct lksi_unary_attr none = {0};
-    lksi_value part, v, minus;
-    lks_status st = two(b, "div", dout[0], in[1], &part);
-    QUIET;
-    if (st == LKS_OK && need[0])
-        st = settle(b, in, 0, part, din);
-    if (st != LKS_OK || !need[1])
+    const struct lksi_unary_attr none = {0};
+    lksi_value part, v;
+    lks_status st = lksi_apply(g->b, "div", NULL, &part, g->dout[0], g->in[1]);
+    if (st == LKS_OK && g->need[0])
+        st = settle(g, 0, part);
+    if (st != LKS_OK || !g->need[1])
         return st;
-    st = two(b, "mul", part, out[0], &v);
+    st = lksi_apply(g->b, "mul", NULL, &v, part, g->out[0]);
     if (st == LKS_OK)
-        st = b->apply(b, "neg", &none, 1, &v, &minus);
-    return st == LKS_OK ? settle(b, in, 1, minus, din) : st;
+        st = lksi_apply(g->b, "neg", &none, &v, v);
+    return st == LKS_OK ? settle(g, 1, v) : st;
 }
 
-static lks_status pick(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *dout, const bool *need, lksi_value *din)
+static lks_status pick(const struct lksi_backward *g)
 {
     lks_status st = LKS_OK;
     for (int k = 0; k < 2 && st == LKS_OK; k++) {
-        lksi_value v, three[3] = {in[0], in[1], dout[0]};
+        lksi_value v;
         char name[64];
-        if (!need[k])
+        if (!g->need[k])
             continue;
-        snprintf(name, sizeof name, "%s_grad_%c", call->op->name, "ab"[k]);
-        st = b->apply(b, name, NULL, 3, three, &v);
+        snprintf(name, sizeof name, "%s_grad_%c", g->call->op->name, "ab"[k]);
+        st = lksi_apply(g->b, name, NULL, &v, g->in[0], g->in[1], g->dout[0]);
         if (st == LKS_OK)
-            st = settle(b, in, k, v, din);
+            st = settle(g, k, v);
     }
     return st;
 }
 
-GRAD(maximum)
-{
-    QUIET;
-    return pick(b, call, in, dout, need, din);
-}
-
-GRAD(minimum)
-{
-    QUIET;
-    return pick(b, call, in, dout, need, din);
-}
-
 /* Comparisons: nothing flows. */
-GRAD(none)
+static lks_status grad_none(const struct lksi_backward *g)
 {
-    QUIET;
-    din[0] = din[1] = LKSI_NONE;
+    g->din[0] = g->din[1] = LKSI_NONE;
     return LKS_OK;
 }
+#define grad_maximum pick
+#define grad_minimum pick
 #define grad_equal   grad_none
 #define grad_greater grad_none
 #define grad_less    grad_none
 
 /* The gradients of maximum and minimum are linear in dy. */
-GRAD(pick)
+static lks_status grad_pick(const struct lksi_backward *g)
 {
-    lksi_value three[3] = {in[0], in[1], dout[0]};
-    QUIET;
-    return need[2] ? b->apply(b, call->op->name, NULL, 3, three, &din[2]) : LKS_OK;
+    return lksi_flow(g, 2, g->call->op->name, NULL, g->in[0], g->in[1], g->dout[0]);
 }
 
 /* ---- schedule ---- */

@@ -72,28 +72,23 @@ static lks_status infer(struct lksi_call *call)
     return LKS_OK;
 }
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    const struct lksi_concat_attr *a = call->attr;
+    const struct lksi_concat_attr *a = g->call->attr;
     int32_t begin = 0;
-    (void)in;
-    (void)out;
-    for (int i = 0; i < call->n_in; i++) {
+    lks_status st = LKS_OK;
+    for (int i = 0; i < g->call->n_in && st == LKS_OK; i++) {
         struct lksi_move_attr cut;
         memset(&cut, 0, sizeof cut);
-        cut.rank = call->out[0].rank;
+        cut.rank = g->call->out[0].rank;
         for (int k = 0; k < cut.rank; k++)
             cut.axis[k].from = k;
         cut.axis[a->axis].begin = begin;
-        cut.axis[a->axis].size = (int32_t)call->in[i].dim[a->axis];
+        cut.axis[a->axis].size = (int32_t)g->call->in[i].dim[a->axis];
         begin += cut.axis[a->axis].size;
-        lks_status st = need[i] ? b->apply(b, "move", &cut, 1, &dout[0], &din[i]) : LKS_OK;
-        if (st != LKS_OK)
-            return st;
+        st = lksi_flow(g, i, "move", &cut, g->dout[0]);
     }
-    return LKS_OK;
+    return st;
 }
 
 /* ---- ref ---- */

@@ -242,32 +242,22 @@ fail:
 }
 _Static_assert(sizeof(struct lks_conv_dims) <= LKSI_DIMS_MAX, "dims must fit");
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    lks_status st;
-    const struct lksi_conv2d_attr *a = call->attr;
-    const struct lks_conv_dims *d = lksi_conv_dims(call);
-    lksi_value dy = dout[0], part[3] = {LKSI_NONE, LKSI_NONE, LKSI_NONE};
-    if (dy != LKSI_NONE) {
-        if (a->relu != 0)
-            LKSI_TRY(b->apply(b, "relu_grad", NULL, 2, (lksi_value[]){out[0], dy}, &dy));
-        if (need[0]) {
-            struct lksi_conv2d_data_grad_attr g = {*a, d->h, d->w};
-            LKSI_TRY(b->apply(b, "conv2d_data_grad", &g, 2, (lksi_value[]){dy, in[1]}, &part[0]));
-        }
-        if (need[1]) {
-            struct lksi_conv2d_weight_grad_attr g = {*a, d->r, d->s};
-            LKSI_TRY(b->apply(b, "conv2d_weight_grad", &g, 2, (lksi_value[]){in[0], dy}, &part[1]));
-        }
-        if (call->n_in > 2 && need[2])
-            LKSI_TRY(b->apply(b, "bias_grad", NULL, 1, &dy, &part[2]));
-    }
-    for (int i = 0; i < call->n_in; i++)
-        din[i] = part[i];
-    return LKS_OK;
-fail:
+    const struct lksi_conv2d_attr *a = g->call->attr;
+    const struct lks_conv_dims *d = lksi_conv_dims(g->call);
+    struct lksi_conv2d_data_grad_attr data = {*a, d->h, d->w};
+    struct lksi_conv2d_weight_grad_attr weight = {*a, d->r, d->s};
+    lksi_value dy = g->dout[0];
+    lks_status st = LKS_OK;
+    if (a->relu != 0)
+        st = lksi_apply(g->b, "relu_grad", NULL, &dy, g->out[0], dy);
+    if (st == LKS_OK)
+        st = lksi_flow(g, 0, "conv2d_data_grad", &data, dy, g->in[1]);
+    if (st == LKS_OK)
+        st = lksi_flow(g, 1, "conv2d_weight_grad", &weight, g->in[0], dy);
+    if (st == LKS_OK && g->call->n_in > 2)
+        st = lksi_flow(g, 2, "bias_grad", NULL, dy);
     return st;
 }
 

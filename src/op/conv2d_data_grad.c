@@ -45,27 +45,21 @@ fail:
 }
 
 /* dy, w and maybe a mask or a bias: what flows back to dy is a convolution without a bias. */
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    lks_status st = LKS_OK;
-    const struct lks_conv_dims *d = lksi_conv_dims(call);
+    const struct lks_conv_dims *d = lksi_conv_dims(g->call);
     struct lksi_conv2d_weight_grad_attr a = {
-        ((const struct lksi_conv2d_data_grad_attr *)call->attr)->conv, d->r, d->s};
-    lksi_value g = dout[0];
-    (void)out;
+        ((const struct lksi_conv2d_data_grad_attr *)g->call->attr)->conv, d->r, d->s};
+    lksi_value dy = g->dout[0];
+    lks_status st = LKS_OK;
     a.conv.relu = 0;
     if (d->extra == 1)
-        LKSI_TRY(b->apply(b, "relu_grad", NULL, 2, (lksi_value[]){in[2], dout[0]}, &g));
-    if (d->extra == 2 && need[2])
-        LKSI_TRY(b->apply(b, "bias_grad", NULL, 1, &g, &din[2]));
-    if (need[0])
-        LKSI_TRY(b->apply(b, "conv2d", &a.conv, 2, (lksi_value[]){g, in[1]}, &din[0]));
-    if (need[1])
-        LKSI_TRY(b->apply(b, "conv2d_weight_grad", &a, 2, (lksi_value[]){g, in[0]}, &din[1]));
-fail:
-    return st;
+        st = lksi_apply(g->b, "relu_grad", NULL, &dy, g->in[2], dy);
+    if (st == LKS_OK && d->extra == 2)
+        st = lksi_flow(g, 2, "bias_grad", NULL, dy);
+    if (st == LKS_OK)
+        st = lksi_flow(g, 0, "conv2d", &a.conv, dy, g->in[1]);
+    return st == LKS_OK ? lksi_flow(g, 1, "conv2d_weight_grad", &a, dy, g->in[0]) : st;
 }
 
 /* A relu_grad behind (its inputs: the relu output, the gradient) becomes step 4 of the contract. */

@@ -39,22 +39,15 @@ fail:
 }
 
 /* x and dy; the gradient of dw takes the place of the weight. */
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    lks_status st = LKS_OK;
-    const struct lks_conv_dims *d = lksi_conv_dims(call);
+    const struct lks_conv_dims *d = lksi_conv_dims(g->call);
     struct lksi_conv2d_data_grad_attr a = {
-        ((const struct lksi_conv2d_weight_grad_attr *)call->attr)->conv, d->h, d->w};
-    (void)out;
+        ((const struct lksi_conv2d_weight_grad_attr *)g->call->attr)->conv, d->h, d->w};
+    lks_status st;
     a.conv.relu = 0;
-    if (need[0])
-        LKSI_TRY(b->apply(b, "conv2d_data_grad", &a, 2, (lksi_value[]){in[1], dout[0]}, &din[0]));
-    if (need[1])
-        LKSI_TRY(b->apply(b, "conv2d", &a.conv, 2, (lksi_value[]){in[0], dout[0]}, &din[1]));
-fail:
-    return st;
+    st = lksi_flow(g, 0, "conv2d_data_grad", &a, g->in[1], g->dout[0]);
+    return st == LKS_OK ? lksi_flow(g, 1, "conv2d", &a.conv, g->in[0], g->dout[0]) : st;
 }
 
 static bool test_case(int index, bool long_run, struct lksi_call *call, void *attr)

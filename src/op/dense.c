@@ -116,78 +116,46 @@ static lks_status infer_weight(struct lksi_call *call)
 
 /* ---- gradient and fusion ---- */
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    const struct lksi_dense_attr *a = call->attr;
-    lksi_value dy = dout[0], flat;
+    const struct lksi_dense_attr *a = g->call->attr;
+    const struct lksi_desc *y = &g->call->out[0];
+    lksi_value dy = g->dout[0];
     lks_status st = LKS_OK;
-    if (a->relu) {
-        lksi_value pair[2] = {out[0], dout[0]};
-        st = b->apply(b, "relu_grad", NULL, 2, pair, &dy);
-    }
-    if (st == LKS_OK && need[0]) {
-        lksi_value pair[2] = {dy, in[1]};
-        st = b->apply(b, "dense_data_grad", NULL, 2, pair, &din[0]);
-    }
-    if (st == LKS_OK && need[1]) {
-        lksi_value pair[2] = {in[0], dy};
-        st = b->apply(b, "dense_weight_grad", NULL, 2, pair, &din[1]);
-    }
-    if (st == LKS_OK && call->n_in > 2 && need[2] && call->out[0].rank > 2) {
-        const struct lksi_desc *y = &call->out[0];
+    if (a->relu)
+        st = lksi_apply(g->b, "relu_grad", NULL, &dy, g->out[0], dy);
+    if (st == LKS_OK)
+        st = lksi_flow(g, 0, "dense_data_grad", NULL, dy, g->in[1]);
+    if (st == LKS_OK)
+        st = lksi_flow(g, 1, "dense_weight_grad", NULL, g->in[0], dy);
+    if (st != LKS_OK || g->call->n_in < 3 || !g->need[2])
+        return st;
+    if (y->rank > 2) {
         struct lksi_reshape_attr as = {4, {-1, positions(y) / y->dim[0], 1, last(y)}};
-        st = b->apply(b, "reshape", &as, 1, &dy, &flat);
-        dy = flat;
+        st = lksi_apply(g->b, "reshape", &as, &dy, dy);
     }
-    if (st == LKS_OK && call->n_in > 2 && need[2])
-        st = b->apply(b, "bias_grad", NULL, 1, &dy, &din[2]);
-    return st;
+    return st == LKS_OK ? lksi_flow(g, 2, "bias_grad", NULL, dy) : st;
 }
 
 /* dy, w and maybe a mask: what flows back to dy is a dense layer without a bias. */
-static lks_status grad_data(struct lksi_builder *b, const struct lksi_call *call,
-                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                            const bool *need, lksi_value *din)
+static lks_status grad_data(const struct lksi_backward *g)
 {
     const struct lksi_dense_attr linear = {0};
-    lksi_value g = dout[0];
+    lksi_value dy = g->dout[0];
     lks_status st = LKS_OK;
-    (void)out;
-    if (call->n_in > 2) {
-        lksi_value pair[2] = {in[2], dout[0]};
-        st = b->apply(b, "relu_grad", NULL, 2, pair, &g);
-    }
-    if (st == LKS_OK && need[0]) {
-        lksi_value pair[2] = {g, in[1]};
-        st = b->apply(b, "dense", &linear, 2, pair, &din[0]);
-    }
-    if (st == LKS_OK && need[1]) {
-        lksi_value pair[2] = {g, in[0]};
-        st = b->apply(b, "dense_weight_grad", NULL, 2, pair, &din[1]);
-    }
-    return st;
+    if (g->call->n_in > 2)
+        st = lksi_apply(g->b, "relu_grad", NULL, &dy, g->in[2], dy);
+    if (st == LKS_OK)
+        st = lksi_flow(g, 0, "dense", &linear, dy, g->in[1]);
+    return st == LKS_OK ? lksi_flow(g, 1, "dense_weight_grad", NULL, dy, g->in[0]) : st;
 }
 
 /* x and dy; the gradient of dw takes the place of the weight. */
-static lks_status grad_weight(struct lksi_builder *b, const struct lksi_call *call,
-                              const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                              const bool *need, lksi_value *din)
+static lks_status grad_weight(const struct lksi_backward *g)
 {
     const struct lksi_dense_attr linear = {0};
-    lks_status st = LKS_OK;
-    (void)call;
-    (void)out;
-    if (need[0]) {
-        lksi_value pair[2] = {in[1], dout[0]};
-        st = b->apply(b, "dense_data_grad", NULL, 2, pair, &din[0]);
-    }
-    if (st == LKS_OK && need[1]) {
-        lksi_value pair[2] = {in[0], dout[0]};
-        st = b->apply(b, "dense", &linear, 2, pair, &din[1]);
-    }
-    return st;
+    lks_status st = lksi_flow(g, 0, "dense_data_grad", NULL, g->in[1], g->dout[0]);
+    return st == LKS_OK ? lksi_flow(g, 1, "dense", &linear, g->in[0], g->dout[0]) : st;
 }
 
 static bool absorb(void *attr, lksi_value *in, int *n_in, const struct lksi_op *next,

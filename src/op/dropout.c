@@ -33,14 +33,9 @@ static lks_status infer(struct lksi_call *call)
 }
 
 /* The same elements of dy, drawn again. */
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    lksi_value pair[2] = {dout[0], in[1]};
-    (void)out;
-    (void)need;
-    return b->apply(b, "dropout", call->attr, 2, pair, &din[0]);
+    return lksi_flow(g, 0, "dropout", g->call->attr, g->dout[0], g->in[1]);
 }
 
 static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,

@@ -54,19 +54,16 @@ static lks_status infer_grad(struct lksi_call *call)
     return st == LKS_OK ? lksi_want_desc(call, 1, "dy", call->in[0]) : st;
 }
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
     struct lksi_element_loss_attr a;
-    lksi_value three[3] = {in[0], dout[0], call->n_in > 1 ? in[1] : LKSI_NONE};
+    bool two = g->call->n_in > 1;
     lks_status st = LKS_OK;
-    (void)out;
-    memcpy(&a, call->attr, sizeof a);
-    for (int k = 0; k < call->n_in && st == LKS_OK; k++) {
+    memcpy(&a, g->call->attr, sizeof a);
+    for (int k = 0; k < g->call->n_in && st == LKS_OK; k++) {
         a.of_target = k;
-        if (need[k])
-            st = b->apply(b, "element_loss_grad", &a, call->n_in + 1, three, &din[k]);
+        st = two ? lksi_flow(g, k, "element_loss_grad", &a, g->in[0], g->dout[0], g->in[1])
+                 : lksi_flow(g, k, "element_loss_grad", &a, g->in[0], g->dout[0]);
     }
     return st;
 }

@@ -90,24 +90,15 @@ static lks_status infer_grad(struct lksi_call *call)
 
 /* ---- gradients: each is the other's ---- */
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    const struct lksi_embedding_attr a = {call->in[0].dim[0]};
-    lksi_value pair[2] = {dout[0], in[1]};
-    (void)out;
-    return need[0] ? b->apply(b, "embedding_grad", &a, 2, pair, &din[0]) : LKS_OK;
+    const struct lksi_embedding_attr a = {g->call->in[0].dim[0]};
+    return lksi_flow(g, 0, "embedding_grad", &a, g->dout[0], g->in[1]);
 }
 
-static lks_status grad_grad(struct lksi_builder *b, const struct lksi_call *call,
-                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                            const bool *need, lksi_value *din)
+static lks_status grad_grad(const struct lksi_backward *g)
 {
-    lksi_value pair[2] = {dout[0], in[1]};
-    (void)call;
-    (void)out;
-    return need[0] ? b->apply(b, "embedding", NULL, 2, pair, &din[0]) : LKS_OK;
+    return lksi_flow(g, 0, "embedding", NULL, g->dout[0], g->in[1]);
 }
 
 /* ---- schedules ---- */

@@ -128,39 +128,35 @@ static lks_status infer_second(struct lksi_call *call)
 
 /* ---- gradient ---- */
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    lksi_value five[5] = {in[0], dout[0], out[1], out[2], in[1]}, two[2];
-    lks_status st = LKS_OK;
+    const lksi_value *in = g->in, *out = g->out, *dout = g->dout;
+    lksi_value two[2];
+    lks_status st;
     if (dout[1] != LKSI_NONE || dout[2] != LKSI_NONE)
         return lksi_fail(LKS_E_ARGUMENT, "group_norm: only y has a gradient, not the statistics");
-    if (need[0])
-        st = b->apply(b, "group_norm_grad", call->attr, 5, five, &din[0]);
-    if (st == LKS_OK && (need[1] || need[2])) {
-        st = b->apply(b, "group_norm_param_grad", call->attr, 4, five, two);
-        if (st == LKS_OK) {
-            din[1] = two[0];
-            din[2] = two[1];
-        }
-    }
+    st = lksi_flow(g, 0, "group_norm_grad", g->call->attr, in[0], dout[0], out[1], out[2], in[1]);
+    if (st != LKS_OK || !(g->need[1] || g->need[2]))
+        return st;
+    st = lksi_apply(g->b, "group_norm_param_grad", g->call->attr, two, in[0], dout[0], out[1],
+                    out[2]);
+    for (int k = 0; k < 2 && st == LKS_OK; k++)
+        g->din[1 + k] = two[k];
     return st;
 }
 
 /* x, dy, mean, invstd, gamma. What flows through mean and invstd is in the gradient of x. */
-static lks_status grad_grad(struct lksi_builder *b, const struct lksi_call *call,
-                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                            const bool *need, lksi_value *din)
+static lks_status grad_grad(const struct lksi_backward *g)
 {
-    lksi_value six[6] = {in[0], in[1], in[2], in[3], in[4], dout[0]}, three[3];
-    lks_status st = b->apply(b, "group_norm_second", call->attr, 6, six, three);
-    (void)out;
+    const lksi_value *in = g->in;
+    lksi_value three[3];
+    lks_status st = lksi_apply(g->b, "group_norm_second", g->call->attr, three, in[0], in[1], in[2],
+                               in[3], in[4], g->dout[0]);
     if (st != LKS_OK)
         return st;
-    din[0] = need[0] ? three[0] : LKSI_NONE;
-    din[1] = need[1] ? three[1] : LKSI_NONE;
-    return need[4] ? b->apply(b, "bias_grad", NULL, 1, &three[2], &din[4]) : LKS_OK;
+    for (int k = 0; k < 2; k++)
+        g->din[k] = g->need[k] ? three[k] : LKSI_NONE;
+    return lksi_flow(g, 4, "bias_grad", NULL, three[2]);
 }
 
 /* ---- schedules ---- */

@@ -29,32 +29,23 @@ static lks_status infer(struct lksi_call *call)
     return LKS_OK;
 }
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    const struct lksi_loss_sum_attr *a = call->attr;
+    const struct lksi_loss_sum_attr *a = g->call->attr;
     lks_status st = LKS_OK;
-    (void)in;
-    (void)out;
-    for (int k = 0; k < call->n_in && st == LKS_OK; k++) {
+    for (int k = 0; k < g->call->n_in && st == LKS_OK; k++) {
         struct lksi_loss_sum_attr one = {{a->weight[k]}};
-        if (need[k])
-            st = b->apply(b, "loss_sum_grad", &one, 1, dout, &din[k]);
+        st = lksi_flow(g, k, "loss_sum_grad", &one, g->dout[0]);
     }
     return st;
 }
 
-static lks_status grad_ratio(struct lksi_builder *b, const struct lksi_call *call,
-                             const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                             const bool *need, lksi_value *din)
+static lks_status grad_ratio(const struct lksi_backward *g)
 {
-    lksi_value two[2] = {dout[0], in[1]}, three[3] = {dout[0], out[0], in[1]};
-    lks_status st = LKS_OK;
-    (void)call;
-    if (need[0])
-        st = b->apply(b, "loss_ratio", NULL, 2, two, &din[0]);
-    return st == LKS_OK && need[1] ? b->apply(b, "loss_ratio_grad", NULL, 3, three, &din[1]) : st;
+    lks_status st = lksi_flow(g, 0, "loss_ratio", NULL, g->dout[0], g->in[1]);
+    if (st == LKS_OK)
+        st = lksi_flow(g, 1, "loss_ratio_grad", NULL, g->dout[0], g->out[0], g->in[1]);
+    return st;
 }
 
 /* Calls with `low` to `high` numbers. */

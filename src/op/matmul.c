@@ -66,19 +66,18 @@ static lks_status product(struct lksi_builder *b, lksi_value x, int transpose_x,
 }
 
 /* With A = a or a^T: dA = dy B^T, dB = A^T dy; a stored transposed takes dA^T = B dy^T. */
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    const struct lksi_matmul_attr *t = call->attr;
+    const struct lksi_matmul_attr *t = g->call->attr;
+    struct lksi_builder *b = g->b;
+    lksi_value x = g->in[0], y = g->in[1], dy = g->dout[0];
     lks_status st = LKS_OK;
-    (void)out;
-    if (need[0])
-        st = t->transpose_a ? product(b, in[1], t->transpose_b, dout[0], 1, &din[0])
-                            : product(b, dout[0], 0, in[1], !t->transpose_b, &din[0]);
-    if (st == LKS_OK && need[1])
-        st = t->transpose_b ? product(b, dout[0], 1, in[0], t->transpose_a, &din[1])
-                            : product(b, in[0], !t->transpose_a, dout[0], 0, &din[1]);
+    if (g->need[0])
+        st = t->transpose_a ? product(b, y, t->transpose_b, dy, 1, &g->din[0])
+                            : product(b, dy, 0, y, !t->transpose_b, &g->din[0]);
+    if (st == LKS_OK && g->need[1])
+        st = t->transpose_b ? product(b, dy, 1, x, t->transpose_a, &g->din[1])
+                            : product(b, x, !t->transpose_a, dy, 0, &g->din[1]);
     return st;
 }
 

@@ -128,42 +128,24 @@ static lks_status infer_pick(struct lksi_call *call)
 
 /* ---- gradient and fusion ---- */
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    struct lksi_maxpool_attr a = *(const struct lksi_maxpool_attr *)call->attr;
-    lksi_value pair[2] = {in[0], dout[0]};
-    (void)out;
-    (void)need;
+    struct lksi_maxpool_attr a = *(const struct lksi_maxpool_attr *)g->call->attr;
     a.relu_mask = 0;
-    return b->apply(b, "maxpool_grad", &a, 2, pair, &din[0]);
+    return lksi_flow(g, 0, "maxpool_grad", &a, g->in[0], g->dout[0]);
 }
 
 /* Of maxpool_grad and of maxpool_pick, which undo each other's direction. Nothing flows to x: the
  * winners are steps in it. */
-static lks_status grad_of(const char *name, struct lksi_builder *b, const struct lksi_call *call,
-                          const lksi_value *in, const lksi_value *dout, const bool *need,
-                          lksi_value *din)
+
+static lks_status grad_grad(const struct lksi_backward *g)
 {
-    lksi_value pair[2] = {in[0], dout[0]};
-    return need[1] ? b->apply(b, name, call->attr, 2, pair, &din[1]) : LKS_OK;
+    return lksi_flow(g, 1, "maxpool_pick", g->call->attr, g->in[0], g->dout[0]);
 }
 
-static lks_status grad_grad(struct lksi_builder *b, const struct lksi_call *call,
-                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                            const bool *need, lksi_value *din)
+static lks_status grad_pick(const struct lksi_backward *g)
 {
-    (void)out;
-    return grad_of("maxpool_pick", b, call, in, dout, need, din);
-}
-
-static lks_status grad_pick(struct lksi_builder *b, const struct lksi_call *call,
-                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                            const bool *need, lksi_value *din)
-{
-    (void)out;
-    return grad_of("maxpool_grad", b, call, in, dout, need, din);
+    return lksi_flow(g, 1, "maxpool_grad", g->call->attr, g->in[0], g->dout[0]);
 }
 
 /* The gradient of the relu that made x. */

@@ -120,25 +120,20 @@ static lks_status infer(struct lksi_call *call)
 }
 
 /* The other way round: o = (s*dilate - begin) / step. */
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    const struct lksi_move_attr *a = call->attr;
+    const struct lksi_move_attr *a = g->call->attr;
     struct lksi_move_attr back;
-    (void)in;
-    (void)out;
-    (void)need;
     memset(&back, 0, sizeof back);
     back.rank = a->rank;
     for (int k = 0; k < a->rank; k++) {
         struct lksi_move_axis m = full_axis(a, k);
         int32_t sign = m.step < 0 ? -1 : 1;
         back.axis[m.from] = (struct lksi_move_axis){
-            k, m.size == 0 ? 0 : (int32_t)call->in[0].dim[m.from], -m.begin * sign,
+            k, m.size == 0 ? 0 : (int32_t)g->call->in[0].dim[m.from], -m.begin * sign,
             m.dilate * sign, m.step * sign};
     }
-    return b->apply(b, "move", &back, 1, &dout[0], &din[0]);
+    return lksi_flow(g, 0, "move", &back, g->dout[0]);
 }
 
 /* ---- ref ---- */

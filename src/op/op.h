@@ -60,6 +60,25 @@ struct lksi_builder {
     const struct lksi_desc *(*desc)(struct lksi_builder *b, lksi_value v);
 };
 
+/* Adds operator `op` of the values given; its outputs go to `to`. */
+#define lksi_apply(b, op, attr, to, ...)                                                           \
+    (b)->apply((b), (op), (attr), (int)LKSI_COUNT(((lksi_value[]){__VA_ARGS__})),                  \
+               (lksi_value[]){__VA_ARGS__}, (to))
+
+/* What an operator's gradient function is given: one use of the operator and what flows back. */
+struct lksi_backward {
+    struct lksi_builder *b;
+    const struct lksi_call *call;
+    const lksi_value *in, *out;
+    const lksi_value *dout; /* an output's gradient; LKSI_NONE where nothing flows */
+    const bool *need;       /* the inputs whose gradient is asked for */
+    lksi_value *din;        /* to be filled for those; LKSI_NONE, as it is found: it is zero */
+};
+
+/* The gradient of input k, if it is needed, is operator `op` of the values given. */
+#define lksi_flow(g, k, op, attr, ...)                                                             \
+    ((g)->need[k] ? lksi_apply((g)->b, op, attr, &(g)->din[k], __VA_ARGS__) : LKS_OK)
+
 /* ---- schedules: descriptions of launches, no OpenCL calls ---- */
 
 enum lksi_arg_kind {
@@ -173,12 +192,8 @@ struct lksi_op {
     lksi_ref_fn ref;
     /* Best first; ends with a NULL name. `plain` is appended by lksi_op_schedule. May be NULL. */
     const struct lksi_schedule *schedules;
-    /* Gradient: given values of inputs, outputs and dout (LKSI_NONE where nothing flows), adds
-     * operators and fills din[] for inputs with need[] set (LKSI_NONE: gradient is zero). NULL: no
-     * gradient flows through this operator. */
-    lks_status (*grad)(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din);
+    /* Adds the operators of the gradient; NULL: no gradient flows through this operator. */
+    lks_status (*grad)(const struct lksi_backward *g);
     /*
      * Fusion that moves no bit: `next` is the only user of this operator's output 0, as its input
      * `slot`. True if this operator now does next's work too (attr changed, inputs appended to

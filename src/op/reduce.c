@@ -135,23 +135,17 @@ static lks_status apply_sum(struct lksi_builder *b, const struct lksi_reduce_att
     return b->apply(b, name[mean][a->axes & 1u], a, 1, &x, y);
 }
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    lksi_value pair[2] = {dout[0], in[0]};
-    (void)out;
-    (void)need;
-    return b->apply(b, is_mean(call) ? "expand_mean" : "expand", call->attr, 2, pair, &din[0]);
+    return lksi_flow(g, 0, is_mean(g->call) ? "expand_mean" : "expand", g->call->attr, g->dout[0],
+                     g->in[0]);
 }
 
-static lks_status grad_expand(struct lksi_builder *b, const struct lksi_call *call,
-                              const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                              const bool *need, lksi_value *din)
+static lks_status grad_expand(const struct lksi_backward *g)
 {
-    (void)in;
-    (void)out;
-    return need[0] ? apply_sum(b, call->attr, is_mean(call), dout[0], &din[0]) : LKS_OK;
+    if (!g->need[0])
+        return LKS_OK;
+    return apply_sum(g->b, g->call->attr, is_mean(g->call), g->dout[0], &g->din[0]);
 }
 
 lks_status lksi_sum(struct lksi_builder *b, lksi_value x, unsigned axes, bool keep, lksi_value *y)

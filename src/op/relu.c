@@ -32,26 +32,15 @@ static lks_status infer_grad(struct lksi_call *call)
     return LKS_OK;
 }
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    lksi_value pair[2] = {out[0], dout[0]};
-    (void)call;
-    (void)in;
-    (void)need;
-    return b->apply(b, "relu_grad", NULL, 2, pair, &din[0]);
+    return lksi_flow(g, 0, "relu_grad", NULL, g->out[0], g->dout[0]);
 }
 
 /* Nothing flows to y: a step has slope 0. */
-static lks_status grad_grad(struct lksi_builder *b, const struct lksi_call *call,
-                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                            const bool *need, lksi_value *din)
+static lks_status grad_grad(const struct lksi_backward *g)
 {
-    lksi_value pair[2] = {in[0], dout[0]};
-    (void)call;
-    (void)out;
-    return need[1] ? b->apply(b, "relu_grad", NULL, 2, pair, &din[1]) : LKS_OK;
+    return lksi_flow(g, 1, "relu_grad", NULL, g->in[0], g->dout[0]);
 }
 
 static bool test_case(int index, bool long_run, struct lksi_call *call, void *attr)

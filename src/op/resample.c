@@ -82,15 +82,10 @@ static lks_status infer_grad(struct lksi_call *call)
 }
 
 /* They are linear, and each is the other's gradient. */
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    bool forward = strcmp(call->op->name, "resample") == 0;
-    (void)in;
-    (void)out;
-    (void)need;
-    return b->apply(b, forward ? "resample_grad" : "resample", call->attr, 1, &dout[0], &din[0]);
+    bool forward = strcmp(g->call->op->name, "resample") == 0;
+    return lksi_flow(g, 0, forward ? "resample_grad" : "resample", g->call->attr, g->dout[0]);
 }
 
 static double flops(const struct lksi_call *call)

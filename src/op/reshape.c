@@ -50,17 +50,12 @@ static lks_status infer(struct lksi_call *call)
     return LKS_OK;
 }
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    struct lksi_reshape_attr back = {.rank = call->in[0].rank};
-    (void)in;
-    (void)out;
-    (void)need;
-    memcpy(back.dim, call->in[0].dim, sizeof back.dim);
+    struct lksi_reshape_attr back = {.rank = g->call->in[0].rank};
+    memcpy(back.dim, g->call->in[0].dim, sizeof back.dim);
     back.dim[0] = -1; /* so that it serves another batch */
-    return b->apply(b, "reshape", &back, 1, &dout[0], &din[0]);
+    return lksi_flow(g, 0, "reshape", &back, g->dout[0]);
 }
 
 static bool test_case(int index, bool long_run, struct lksi_call *call, void *attr)

@@ -41,23 +41,14 @@ static lks_status infer_grad(struct lksi_call *call)
     return LKS_OK;
 }
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    lksi_value two[2] = {dout[0], in[0]};
-    (void)out;
-    (void)need;
-    return b->apply(b, "sample_mean_grad", call->attr, 2, two, &din[0]);
+    return lksi_flow(g, 0, "sample_mean_grad", g->call->attr, g->dout[0], g->in[0]);
 }
 
-static lks_status grad_grad(struct lksi_builder *b, const struct lksi_call *call,
-                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                            const bool *need, lksi_value *din)
+static lks_status grad_grad(const struct lksi_backward *g)
 {
-    (void)in;
-    (void)out;
-    return need[0] ? b->apply(b, "sample_mean", call->attr, 1, dout, &din[0]) : LKS_OK;
+    return lksi_flow(g, 0, "sample_mean", g->call->attr, g->dout[0]);
 }
 
 /* ---- schedule `gpu`: a group of 32 items a sample, item j being lane j of rule 6 ---- */

@@ -55,22 +55,14 @@ static lks_status infer_grad(struct lksi_call *call)
 
 /* ---- gradients: each is the other's ---- */
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    lksi_value pair[2] = {dout[0], in[0]};
-    (void)out;
-    return need[0] ? b->apply(b, "samples_grad", call->attr, 2, pair, &din[0]) : LKS_OK;
+    return lksi_flow(g, 0, "samples_grad", g->call->attr, g->dout[0], g->in[0]);
 }
 
-static lks_status grad_grad(struct lksi_builder *b, const struct lksi_call *call,
-                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                            const bool *need, lksi_value *din)
+static lks_status grad_grad(const struct lksi_backward *g)
 {
-    (void)in;
-    (void)out;
-    return need[0] ? b->apply(b, "samples", call->attr, 1, &dout[0], &din[0]) : LKS_OK;
+    return lksi_flow(g, 0, "samples", g->call->attr, g->dout[0]);
 }
 
 static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,

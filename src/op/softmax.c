@@ -46,15 +46,10 @@ static U64 rows(const struct lksi_call *call)
     return (U64)(lksi_desc_count(&call->in[0]) / call->in[0].dim[call->in[0].rank - 1]);
 }
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    lksi_value pair[2] = {out[0], dout[0]};
-    (void)in;
-    (void)need;
-    return b->apply(b, is_log(call) ? "log_softmax_grad" : "softmax_grad", call->attr, 2, pair,
-                    &din[0]);
+    return lksi_flow(g, 0, is_log(g->call) ? "log_softmax_grad" : "softmax_grad", g->call->attr,
+                     g->out[0], g->dout[0]);
 }
 
 /* ---- schedules ---- */

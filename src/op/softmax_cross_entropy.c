@@ -51,18 +51,15 @@ static U64 items(const struct lksi_call *call)
     return (U64)call->in[0].dim[0];
 }
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    lksi_value three[3] = {out[1], in[1], dout[0]};
-    (void)call;
+    const lksi_value *dout = g->dout;
     if (dout[1] != LKSI_NONE || dout[2] != LKSI_NONE)
         return lksi_fail(LKS_E_ARGUMENT, "softmax_cross_entropy: only the loss has a gradient, "
                                          "not the probabilities or the hits");
-    if (dout[0] == LKSI_NONE || !need[0])
+    if (dout[0] == LKSI_NONE)
         return LKS_OK;
-    return b->apply(b, "softmax_cross_entropy_grad", NULL, 3, three, &din[0]);
+    return lksi_flow(g, 0, "softmax_cross_entropy_grad", NULL, g->out[1], g->in[1], dout[0]);
 }
 
 /* ---- schedule `gpu` ---- */

@@ -85,14 +85,11 @@ static U64 items(const struct lksi_call *call)
     return (U64)lksi_desc_count(&call->in[1]);
 }
 
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    lksi_value three[3] = {out[1], in[1], dout[0]};
-    if (dout[0] == LKSI_NONE || !need[0])
+    if (g->dout[0] == LKSI_NONE)
         return LKS_OK;
-    return b->apply(b, "softmax_loss_grad", call->attr, 3, three, &din[0]);
+    return lksi_flow(g, 0, "softmax_loss_grad", g->call->attr, g->out[1], g->in[1], g->dout[0]);
 }
 
 static double flops(const struct lksi_call *call)

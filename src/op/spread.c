@@ -30,20 +30,17 @@ static lks_status infer(struct lksi_call *call)
 }
 
 /* bias_grad of dy as [N, rest, 1, c]. */
-static lks_status grad(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                       const lksi_value *out, const lksi_value *dout, const bool *need,
-                       lksi_value *din)
+static lks_status grad(const struct lksi_backward *g)
 {
-    const struct lksi_desc *like = &call->in[1];
-    int64_t c = call->in[0].dim[0];
+    const struct lksi_desc *like = &g->call->in[1];
+    int64_t c = g->call->in[0].dim[0];
     struct lksi_reshape_attr a = {4, {-1, lksi_desc_count(like) / like->dim[0] / c, 1, c}};
     lksi_value dy;
-    (void)in;
-    (void)out;
-    if (!need[0])
+    lks_status st;
+    if (!g->need[0])
         return LKS_OK;
-    lks_status st = b->apply(b, "reshape", &a, 1, &dout[0], &dy);
-    return st == LKS_OK ? b->apply(b, "bias_grad", NULL, 1, &dy, &din[0]) : st;
+    st = lksi_apply(g->b, "reshape", &a, &dy, g->dout[0]);
+    return st == LKS_OK ? lksi_flow(g, 0, "bias_grad", NULL, dy) : st;
 }
 
 static bool test_case(int index, bool long_run, struct lksi_call *call, void *attr)

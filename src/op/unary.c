@@ -27,72 +27,45 @@ static lks_status infer(struct lksi_call *call)
 
 /* ---- gradients ---- */
 
-static lks_status apply_grad(struct lksi_builder *b, const struct lksi_call *call, lksi_value at,
-                             lksi_value dout, lksi_value *din)
+static lks_status grad_at(const struct lksi_backward *g, lksi_value at)
 {
     char name[64];
-    lksi_value pair[2] = {at, dout};
-    snprintf(name, sizeof name, "%s_grad", call->op->name);
-    return b->apply(b, name, call->attr, 2, pair, din);
+    snprintf(name, sizeof name, "%s_grad", g->call->op->name);
+    return lksi_flow(g, 0, name, g->call->attr, at, g->dout[0]);
 }
 
 /* Steps: nothing flows, and din[] stays absent. */
-static lks_status grad_STEP(struct lksi_builder *b, const struct lksi_call *call,
-                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                            const bool *need, lksi_value *din)
+static lks_status grad_STEP(const struct lksi_backward *g)
 {
-    (void)b;
-    (void)call;
-    (void)in;
-    (void)out;
-    (void)dout;
-    (void)need;
-    din[0] = LKSI_NONE;
+    g->din[0] = LKSI_NONE;
     return LKS_OK;
 }
 
 /* The slope is taken at x ... */
-static lks_status grad_X(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                         const lksi_value *out, const lksi_value *dout, const bool *need,
-                         lksi_value *din)
+static lks_status grad_X(const struct lksi_backward *g)
 {
-    (void)out;
-    (void)need;
-    return apply_grad(b, call, in[0], dout[0], &din[0]);
+    return grad_at(g, g->in[0]);
 }
 
 /* ... or at y. */
-static lks_status grad_Y(struct lksi_builder *b, const struct lksi_call *call, const lksi_value *in,
-                         const lksi_value *out, const lksi_value *dout, const bool *need,
-                         lksi_value *din)
+static lks_status grad_Y(const struct lksi_backward *g)
 {
-    (void)in;
-    (void)need;
-    return apply_grad(b, call, out[0], dout[0], &din[0]);
+    return grad_at(g, g->out[0]);
 }
 
 /* NAME_grad is linear in dy: the same operator again. */
-static lks_status grad_grad(struct lksi_builder *b, const struct lksi_call *call,
-                            const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                            const bool *need, lksi_value *din)
+static lks_status grad_grad(const struct lksi_backward *g)
 {
-    lksi_value pair[2] = {in[0], dout[0]};
-    (void)out;
-    din[0] = LKSI_NONE;
-    return need[1] ? b->apply(b, call->op->name, call->attr, 2, pair, &din[1]) : LKS_OK;
+    return lksi_flow(g, 1, g->call->op->name, g->call->attr, g->in[0], g->dout[0]);
 }
 
-static lks_status grad_curve(struct lksi_builder *b, const struct lksi_call *call,
-                             const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                             const bool *need, lksi_value *din)
+static lks_status grad_curve(const struct lksi_backward *g)
 {
     char name[64];
-    lksi_value three[3] = {in[0], in[1], dout[0]};
-    lks_status st = grad_grad(b, call, in, out, dout, need, din);
-    if (st != LKS_OK || !need[0])
-        return st;
-    snprintf(name, sizeof name, "%s2", call->op->name);
-    return b->apply(b, name, call->attr, 3, three, &din[0]);
+    lks_status st = grad_grad(g);
+    snprintf(name, sizeof name, "%s2", g->call->op->name);
+    return st != LKS_OK ? st
+                        : lksi_flow(g, 0, name, g->call->attr, g->in[0], g->in[1], g->dout[0]);
 }
 
 /* ---- schedule ---- */

@@ -72,41 +72,35 @@ Test(accuracy, wants_every_operator)
 }
 
 /* The right gradient, after which one input's is forgotten. */
-static lks_status grad_forgets(struct lksi_builder *b, const struct lksi_call *call,
-                               const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                               const bool *need, lksi_value *din)
+static lks_status grad_forgets(const struct lksi_backward *g)
 {
-    lks_status st = lksi_op_find("dense")->grad(b, call, in, out, dout, need, din);
-    din[1] = LKSI_NONE;
+    lks_status st = lksi_op_find("dense")->grad(g);
+    g->din[1] = LKSI_NONE;
     return st;
 }
 
 /* The relu behind the sum is overlooked. */
-static lks_status grad_no_relu(struct lksi_builder *b, const struct lksi_call *call,
-                               const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                               const bool *need, lksi_value *din)
+static lks_status grad_no_relu(const struct lksi_backward *g)
 {
     const struct lksi_dense_attr none = {0};
-    struct lksi_call plain = *call;
+    struct lksi_call plain = *g->call;
+    struct lksi_backward of_plain = *g;
     plain.attr = &none;
-    return lksi_op_find("dense")->grad(b, &plain, in, out, dout, need, din);
+    of_plain.call = &plain;
+    return lksi_op_find("dense")->grad(&of_plain);
 }
 
 /* The gradient of the bias comes out in another shape. */
-static lks_status grad_shape(struct lksi_builder *b, const struct lksi_call *call,
-                             const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                             const bool *need, lksi_value *din)
+static lks_status grad_shape(const struct lksi_backward *g)
 {
-    lks_status st = lksi_op_find("dense")->grad(b, call, in, out, dout, need, din);
-    din[0] = dout[0];
+    lks_status st = lksi_op_find("dense")->grad(g);
+    g->din[0] = g->dout[0];
     return st;
 }
 
-static lks_status grad_refuses(struct lksi_builder *b, const struct lksi_call *call,
-                               const lksi_value *in, const lksi_value *out, const lksi_value *dout,
-                               const bool *need, lksi_value *din)
+static lks_status grad_refuses(const struct lksi_backward *g)
 {
-    (void)b, (void)call, (void)in, (void)out, (void)dout, (void)need, (void)din;
+    (void)g;
     return lksi_fail(LKS_E_ARGUMENT, "it refuses");
 }
 

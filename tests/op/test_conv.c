@@ -10,6 +10,7 @@
 
 #include "check/regime.h"
 #include "op/conv2d.h"
+#include "recorder.h"
 
 /* ---- refused shapes ---- */
 
@@ -96,26 +97,6 @@ Test(conv, gradients_refuse_what_does_not_fit_the_convolution)
 
 /* ---- the gradient's operators ---- */
 
-struct recorder {
-    struct lksi_builder b;
-    char text[256];
-    lksi_value next;
-};
-
-static lks_status record(struct lksi_builder *b, const char *op, const void *attr, int n_in,
-                         const lksi_value *in, lksi_value *out)
-{
-    struct recorder *r = (struct recorder *)b;
-    size_t used = strlen(r->text);
-    (void)attr;
-    used += (size_t)sprintf(r->text + used, "%s(", op);
-    for (int i = 0; i < n_in; i++)
-        used += (size_t)sprintf(r->text + used, "%s%d", i > 0 ? "," : "", in[i]);
-    *out = r->next++;
-    sprintf(r->text + used, ")=%d ", *out);
-    return LKS_OK;
-}
-
 Test(conv, gradient_asks_for_its_operators)
 {
     struct lksi_conv2d_attr attr = plain;
@@ -126,22 +107,16 @@ Test(conv, gradient_asks_for_its_operators)
         lksi_desc_make(LKSI_F32, 1, (int64_t)4),
     };
     struct lksi_call call;
-    struct recorder r = {.b = {record, NULL}, .next = 20};
-    lksi_value din[3];
-    const struct lksi_op *op = lksi_op_find("conv2d");
-    cr_assert_eq(lksi_call_make(&call, op, &attr, 8, 3, in), LKS_OK);
-    cr_assert_eq(op->grad(&r.b, &call, (lksi_value[]){1, 2, 3}, (lksi_value[]){4},
-                          (lksi_value[]){5}, (bool[]){true, true, true}, din),
-                 LKS_OK);
+    struct recorder r = {.next = 20};
+    lksi_value din[3], dout = 5;
+    cr_assert_eq(lksi_call_make(&call, lksi_op_find("conv2d"), &attr, 8, 3, in), LKS_OK);
+    cr_assert_eq(ask(&r, &call, &dout, (bool[]){true, true, true}, din), LKS_OK);
     cr_expect_str_eq(r.text, "relu_grad(4,5)=20 conv2d_data_grad(20,2)=21 "
                              "conv2d_weight_grad(1,20)=22 bias_grad(20)=23 ");
     cr_expect(din[0] == 21 && din[1] == 22 && din[2] == 23);
 
-    r.text[0] = '\0';
     attr.relu = 0;
-    cr_assert_eq(op->grad(&r.b, &call, (lksi_value[]){1, 2, 3}, (lksi_value[]){4},
-                          (lksi_value[]){5}, (bool[]){false, true, false}, din),
-                 LKS_OK);
+    cr_assert_eq(ask(&r, &call, &dout, (bool[]){false, true, false}, din), LKS_OK);
     cr_expect_str_eq(r.text, "conv2d_weight_grad(1,5)=24 ");
     cr_expect(din[0] == LKSI_NONE && din[1] == 24 && din[2] == LKSI_NONE);
 }

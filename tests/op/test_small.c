@@ -11,6 +11,7 @@
 
 #include "helpers.h"
 #include "op/attr.h"
+#include "recorder.h"
 
 /* A tensor of floats in one word: "2x3"; of integers: "i2". */
 static struct lksi_desc desc_of(const char *text)
@@ -155,43 +156,19 @@ Test(small, fill_and_mean_gradient_refuse)
 
 /* ---- gradients and fusion ---- */
 
-struct recorder {
-    struct lksi_builder b;
-    char text[256];
-    lksi_value next;
-};
-
-static lks_status record(struct lksi_builder *b, const char *op, const void *attr, int n_in,
-                         const lksi_value *in, lksi_value *out)
-{
-    struct recorder *r = (struct recorder *)b;
-    size_t used = strlen(r->text);
-    (void)attr;
-    used += (size_t)sprintf(r->text + used, "%s(", op);
-    for (int i = 0; i < n_in; i++)
-        used += (size_t)sprintf(r->text + used, "%s%d", i > 0 ? "," : "", in[i]);
-    *out = r->next++;
-    sprintf(r->text + used, ")=%d ", *out);
-    return LKS_OK;
-}
-
 Test(small, dense_gradient_asks_for_its_operators)
 {
     struct lksi_dense_attr attr = {1};
     struct lksi_call call;
-    struct recorder r = {.b = {record, NULL}, .next = 20};
-    lksi_value din[3] = {LKSI_NONE, LKSI_NONE, LKSI_NONE};
+    struct recorder r = {.next = 20};
+    lksi_value din[3], dout = 5;
     EXPECT_OK(make(&call, "dense", &attr, 8, IN("2x3", "5x3", "5")));
-    EXPECT_OK(call.op->grad(&r.b, &call, (lksi_value[]){1, 2, 3}, (lksi_value[]){4},
-                            (lksi_value[]){5}, (bool[]){true, true, true}, din));
+    EXPECT_OK(ask(&r, &call, &dout, (bool[]){true, true, true}, din));
     cr_expect_str_eq(r.text, "relu_grad(4,5)=20 dense_data_grad(20,2)=21 "
                              "dense_weight_grad(1,20)=22 bias_grad(20)=23 ");
     cr_expect(din[0] == 21 && din[1] == 22 && din[2] == 23);
-    r.text[0] = '\0';
     attr.relu = 0;
-    din[0] = din[2] = LKSI_NONE;
-    EXPECT_OK(call.op->grad(&r.b, &call, (lksi_value[]){1, 2, 3}, (lksi_value[]){4},
-                            (lksi_value[]){5}, (bool[]){false, true, false}, din));
+    EXPECT_OK(ask(&r, &call, &dout, (bool[]){false, true, false}, din));
     cr_expect_str_eq(r.text, "dense_weight_grad(1,5)=24 ");
     cr_expect(din[0] == LKSI_NONE && din[1] == 24 && din[2] == LKSI_NONE);
 }
@@ -199,16 +176,13 @@ Test(small, dense_gradient_asks_for_its_operators)
 Test(small, only_the_loss_has_a_gradient)
 {
     struct lksi_call call;
-    struct recorder r = {.b = {record, NULL}, .next = 20};
+    struct recorder r = {.next = 20};
     lksi_value din[2], none = LKSI_NONE;
     bool need[2] = {true, false};
     EXPECT_OK(make(&call, "softmax_cross_entropy", NULL, 8, IN("2x10", "i2")));
-    EXPECT_OK(call.op->grad(&r.b, &call, (lksi_value[]){1, 2}, (lksi_value[]){3, 4, 5},
-                            (lksi_value[]){6, none, none}, need, din));
+    EXPECT_OK(ask(&r, &call, (lksi_value[]){6, none, none}, need, din));
     cr_expect_str_eq(r.text, "softmax_cross_entropy_grad(4,2,6)=20 ");
-    EXPECT_FAIL(LKS_E_ARGUMENT,
-                call.op->grad(&r.b, &call, (lksi_value[]){1, 2}, (lksi_value[]){3, 4, 5},
-                              (lksi_value[]){6, 7, none}, need, din),
+    EXPECT_FAIL(LKS_E_ARGUMENT, ask(&r, &call, (lksi_value[]){6, 7, none}, need, din),
                 "only the loss");
 }
 
