@@ -1,6 +1,6 @@
 /*
  * summary.c - `lockstep summary`: layers, shapes, parameters, operations, and the memory of a
- * training step by plan.
+ * training step by plan; with --plan the plan itself (plan_table.c).
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,18 +10,27 @@
 
 #include "cli.h"
 #include "model/kind.h"
+#include "plan_table.h"
 
 struct options {
     struct device_choice device;
     struct number batch;
-    bool layers;
+    bool layers, plan, verbose, json;
 };
 
 static const struct option_spec specs[] = {
     {"device", 'd', OPTION_LIST, offsetof(struct options, device.names), "DEVICE",
-     "plan the memory for this device (default: ref)", 0},
+     "plan for this device (default: ref; with --plan the first\nGPU, else the CPU device)", 0},
     {"batch", 'b', OPTION_U32, offsetof(struct options, batch), "N",
      "samples a step, in place of the model file's", 1},
+    {"plan", 0, OPTION_FLAG, offsetof(struct options, plan), NULL,
+     "print the plan of a training step: operators, schedules,\nlaunches, workspace, what is fused, "
+     "memory",
+     0},
+    {"verbose", 'v', OPTION_FLAG, offsetof(struct options, verbose), NULL,
+     "with --plan: shapes and launches of each operator, and why\nearlier schedules decline", 0},
+    {"json", 0, OPTION_FLAG, offsetof(struct options, json), NULL,
+     "with --plan: one JSON object", 0},
     {"layers", 0, OPTION_FLAG, offsetof(struct options, layers), NULL,
      "without a model: list the layers of model files and\ntheir keys", 0},
     OPTION_COMMON,
@@ -90,30 +99,52 @@ static lks_status print_layers(const lks_model *m)
     return LKS_OK;
 }
 
-static lks_status print_memory(const lks_model *m, lks_device *device, const struct options *o)
+static lks_status print_memory(lks_trainer *t, const lks_device *device, uint32_t batch)
 {
     char parameters[32], inputs[32], values[32], total[32];
-    struct lks_trainer_params p;
     struct lks_memory memory;
+    lks_status st = lks_trainer_memory(t, &memory);
+    if (st != LKS_OK)
+        return st;
+    printf("memory of a training step at batch %u on %s:\n"
+           "  parameters and optimiser  %12s\n  inputs                    %12s\n"
+           "  values and gradients      %12s\n  total                     %12s\n",
+           batch, lks_device_get_info(device)->name,
+           human_bytes(memory.parameters, parameters, sizeof parameters),
+           human_bytes(memory.inputs, inputs, sizeof inputs),
+           human_bytes(memory.values, values, sizeof values),
+           human_bytes(memory.total, total, sizeof total));
+    return LKS_OK;
+}
+
+static lks_status print_step(const lks_model *m, lks_device *device, const struct options *o)
+{
+    struct lks_trainer_params p;
     lks_trainer *t = NULL;
     lks_status st;
     lks_model_trainer_params(m, &p);
     p.device = device;
     if (o->batch.given)
         p.batch = (uint32_t)o->batch.value;
-    LKSI_TRY(lks_trainer_create(&t, lks_model_graph(m), &p));
-    LKSI_TRY(lks_trainer_memory(t, &memory));
-    printf("memory of a training step at batch %u on %s:\n"
-           "  parameters and optimiser  %12s\n  inputs                    %12s\n"
-           "  values and gradients      %12s\n  total                     %12s\n",
-           p.batch, lks_device_get_info(device)->name,
-           human_bytes(memory.parameters, parameters, sizeof parameters),
-           human_bytes(memory.inputs, inputs, sizeof inputs),
-           human_bytes(memory.values, values, sizeof values),
-           human_bytes(memory.total, total, sizeof total));
-fail:
+    st = lks_trainer_create(&t, lks_model_graph(m), &p);
+    if (st == LKS_OK)
+        st = o->plan ? print_plan(t, lks_model_train_data(m), o->verbose, o->json)
+                     : print_memory(t, device, p.batch);
     lks_trainer_destroy(&t);
     return st;
+}
+
+static lks_status print_model(const lks_model *model)
+{
+    printf("%s%s%s, sha256 %s\n%zu samples to train on, %zu to test on\n\n", color_bold(1),
+           lks_model_name(model), color_off(1), lks_model_sha256(model),
+           lks_dataset_count(lks_model_train_data(model)),
+           lks_model_test_data(model) != NULL ? lks_dataset_count(lks_model_test_data(model))
+                                              : (size_t)0);
+    if (lks_dataset_vocabulary(lks_model_train_data(model)) != NULL)
+        printf("a vocabulary of %u different bytes\n\n",
+               lks_dataset_classes(lks_model_train_data(model)));
+    return print_layers(model);
 }
 
 static int summary(const char *file, struct options *o)
@@ -122,20 +153,14 @@ static int summary(const char *file, struct options *o)
     lks_device *device = NULL;
     lks_status st = lks_model_open(&model, file);
     int status = st == LKS_OK ? EXIT_OK : fail_library(st);
-    if (status == EXIT_OK) {
-        printf("%s%s%s, sha256 %s\n%zu samples to train on, %zu to test on\n\n", color_bold(1),
-               lks_model_name(model), color_off(1), lks_model_sha256(model),
-               lks_dataset_count(lks_model_train_data(model)),
-               lks_model_test_data(model) != NULL ? lks_dataset_count(lks_model_test_data(model))
-                                                  : (size_t)0);
-        if (lks_dataset_vocabulary(lks_model_train_data(model)) != NULL)
-            printf("a vocabulary of %u different bytes\n\n",
-                   lks_dataset_classes(lks_model_train_data(model)));
-        st = print_layers(model);
-        status = st == LKS_OK ? open_device(&device, &o->device) : fail_library(st);
+    if (status == EXIT_OK && !o->plan) {
+        st = print_model(model);
+        status = st == LKS_OK ? EXIT_OK : fail_library(st);
     }
+    if (status == EXIT_OK)
+        status = open_device(&device, &o->device);
     if (status == EXIT_OK) {
-        st = print_memory(model, device, o);
+        st = print_step(model, device, o);
         status = st == LKS_OK ? EXIT_OK : fail_library(st);
     }
     lks_device_close(&device);
@@ -156,7 +181,9 @@ static int run(const struct command *self, int argc, char **argv)
         return fail_usage("summary --layers takes no model file");
     if (n_rest != 1)
         return fail_usage("summary takes one model file, %d given", n_rest);
-    if (o.device.names.count == 0) /* it needs no kernels; the table says so */
+    if (!o.plan && (o.verbose || o.json))
+        return fail_usage("--%s is for --plan", o.json ? "json" : "verbose");
+    if (o.device.names.count == 0 && !o.plan) /* it needs no kernels; the table says so */
         o.device.names = (struct text_list){{"ref"}, 1};
     return summary(rest[0], &o);
 }
@@ -164,7 +191,7 @@ static int run(const struct command *self, int argc, char **argv)
 const struct command command_summary = {
     "summary",
     "MODEL.yaml | --layers [options]",
-    "print layers, shapes, parameters, operations and memory of a model",
+    "print layers, shapes, parameters, memory and plan of a model",
     NULL,
     specs,
     LKSI_COUNT(specs),

@@ -35,6 +35,26 @@ static lks_status find_readers(const struct lks_graph *g, struct readers *r)
     return LKS_OK;
 }
 
+/* Notes that `n` does the work of `next`, and of what that absorbed. */
+static lks_status note_fused(struct lksi_gnode *n, const struct lksi_gnode *next)
+{
+    struct lksi_str s = {0};
+    if (n->fused != NULL)
+        lksi_str_add(&s, "%s, ", n->fused);
+    lksi_str_add(&s, "%s", next->call.op->name);
+    if (next->name != NULL)
+        lksi_str_add(&s, " (%s)", next->name);
+    if (next->fused != NULL)
+        lksi_str_add(&s, ", %s", next->fused);
+    if (s.failed) {
+        free(s.text);
+        return LKS_E_MEMORY;
+    }
+    free(n->fused);
+    n->fused = s.text;
+    return LKS_OK;
+}
+
 static lks_status try_absorb(struct lks_graph *g, const struct readers *r, size_t index,
                              bool *changed)
 {
@@ -71,6 +91,10 @@ static lks_status try_absorb(struct lks_graph *g, const struct readers *r, size_
         !lksi_desc_equal(&after.out[0], &next->call.out[0])) {
         free(attr); /* shapes that the operator cannot take in: each stays alone */
         return LKS_OK;
+    }
+    if (note_fused(n, next) != LKS_OK) {
+        free(attr);
+        return LKS_E_MEMORY;
     }
     count_reads(g, r, index, false);
     count_reads(g, r, user, false);

@@ -56,6 +56,7 @@ void lks_graph_destroy(lks_graph **graph)
     for (size_t i = 0; i < g->n_node; i++) {
         free((void *)g->node[i].call.attr);
         free(g->node[i].name);
+        free(g->node[i].fused);
     }
     for (size_t i = 0; i < g->n_param; i++)
         free(g->param[i].name);

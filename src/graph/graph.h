@@ -33,6 +33,7 @@ struct lksi_gnode {
     struct lksi_call call; /* call.attr is owned by the node */
     lksi_value in[LKSI_MAX_IN], out[LKSI_MAX_OUT];
     char *name; /* "conv1", "conv1.weight_grad"; for messages */
+    char *fused; /* followers it absorbed, "relu (relu1), ..."; NULL: none */
     bool dead;  /* absorbed by a neighbour */
 };
 

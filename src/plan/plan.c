@@ -142,6 +142,7 @@ static lks_status lay_out(struct lksi_plan *p)
         p->slot[from[i]] = packed[i];
     for (size_t c = 0; c < p->n_chunk; c++)
         p->memory.values += p->chunk_bytes[c];
+    p->memory.chunks = p->n_chunk;
     p->memory.total = p->memory.state + p->memory.input + p->memory.values;
     if (p->memory.total > limits->memory)
         st = lksi_fail(LKS_E_MEMORY,
@@ -453,6 +454,11 @@ struct lksi_stage *lksi_plan_stage(struct lksi_plan *p, size_t index)
 const char *lksi_plan_stage_name(const struct lksi_plan *p, size_t index)
 {
     return p->graph->node[p->stage_node[index]].name;
+}
+
+const char *lksi_plan_stage_fused(const struct lksi_plan *p, size_t index)
+{
+    return p->graph->node[p->stage_node[index]].fused;
 }
 
 struct lksi_buf *lksi_plan_buf(struct lksi_plan *p, lksi_value value)

@@ -34,6 +34,7 @@ lks_status lksi_store_strike(struct lksi_store *store, const struct lksi_op *op,
 struct lksi_memory {
     uint64_t state, input, values, work; /* bytes; `values` is the peak within a step */
     uint64_t total;
+    size_t chunks; /* buffers that hold the values */
 };
 
 /* Where a value or a workspace lies within a step. */
@@ -86,6 +87,8 @@ lks_status lksi_plan_settle(struct lksi_plan *plan);
 size_t lksi_plan_stages(const struct lksi_plan *plan);
 struct lksi_stage *lksi_plan_stage(struct lksi_plan *plan, size_t index);
 const char *lksi_plan_stage_name(const struct lksi_plan *plan, size_t index);
+/* The followers that it absorbed, "relu (relu1), ..."; NULL: none. */
+const char *lksi_plan_stage_fused(const struct lksi_plan *plan, size_t index);
 lks_status lksi_plan_run_stage(struct lksi_plan *plan, size_t index);
 
 /* Reads a value that is alive (kept, a state, or just computed). Blocks. */

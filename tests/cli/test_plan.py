@@ -1,0 +1,59 @@
+"""lockstep summary --plan tells what the plan does, and what it leaves aside and why."""
+import json
+
+from common import main
+from sabotage import KernelCase, UNFUSED
+
+
+class Plan(KernelCase):
+    def plan(self, *args, device="cpu", **more):
+        return json.loads(self.good("summary", self.model, "--plan", "--json", "--device", device,
+                                    *args, **more))
+
+    def stage(self, plan, layer):
+        found, = [s for s in plan["stages"] if s["layer"] == layer]
+        return found
+
+    def test_record(self):
+        plan = self.plan()
+        self.assertEqual(plan["batch"], 20)
+        self.assertEqual(plan["launches"], sum(len(s["launches"]) for s in plan["stages"]))
+        dense1, dense2 = self.stage(plan, "dense1"), self.stage(plan, "dense2")
+        self.assertEqual((dense1["operator"], dense1["schedule"], dense1["in"], dense1["out"]),
+                         ("dense", "cpu", [[20, 64], [24, 64], [24]], [[20, 24]]))
+        self.assertEqual((dense1["fused"], dense2["fused"]), ("bias, relu (relu)", "bias"))
+        self.assertEqual(self.stage(plan, "update")["fused"], "all parameters")
+        self.assertEqual([x["kernel"] for x in dense1["launches"]], ["pack", "product"])
+        self.assertGreater(dense1["workspace"], 0)
+        memory = plan["memory"]
+        self.assertEqual(memory["total"],
+                         memory["parameters"] + memory["inputs"] + memory["values"])
+        self.assertEqual(self.plan("--batch", "7")["batch"], 7)
+        self.assertEqual(self.stage(plan, "loss")["declined"], {"gpu": "made for GPUs"})
+
+    def test_ref(self):
+        plan = self.plan(device="ref")
+        self.assertEqual({s["schedule"] for s in plan["stages"]}, {"ref"})
+        self.assertEqual(plan["launches"], 0)
+
+    def test_struck_off(self):
+        plan = self.plan(env=self.kernels([("op/dense_cpu.cl", UNFUSED)]))
+        dense1 = self.stage(plan, "dense1")
+        self.assertNotEqual(dense1["schedule"], "cpu")
+        self.assertIn("other bits", dense1["declined"]["cpu"])
+
+    def test_table(self):
+        text = self.good("summary", self.model, "--plan", "--device", "cpu")
+        self.assertRegex(text, r"dense1 +dense +cpu +2 .*bias, relu \(relu\)\n")
+        self.assertRegex(text, r"a step at batch 20: \d+ operators, \d+ launches, 1 upload\n")
+        text = self.good("summary", self.model, "--plan", "-v", "--device", "cpu")
+        self.assertIn("not `gpu`: made for GPUs", text)
+        self.assertIn("product in op/dense_cpu.cl [PRODUCT ", text)
+
+    def test_usage(self):
+        self.bad(2, ["--json is for --plan"], "summary", self.model, "--json")
+        self.bad(2, ["--verbose is for --plan"], "summary", self.model, "-v")
+
+
+if __name__ == "__main__":
+    main()
