@@ -62,7 +62,7 @@ static lks_status train_steps(struct model_bench *m, uint64_t steps)
                                           .max_steps = lks_trainer_steps(m->trainer) + steps));
 }
 
-/* The work of a step, by its plan. */
+/* The work of a step, by the plan that is made with the trainer: all steps are of that size. */
 static void count_work(struct lks_trainer *t, struct bench_case *c)
 {
     struct lksi_plan *plan = t->plan[0].plan;
@@ -120,6 +120,7 @@ fail:
 static lks_status profile_step(struct model_bench *m, struct bench_times *times)
 {
     struct lks_trainer *t = m->trainer;
+    const lks_dataset *data = lks_model_train_data(m->model);
     struct lksi_step_plan *step;
     struct lksi_feed *feed;
     struct lksi_position p;
@@ -127,8 +128,8 @@ static lks_status profile_step(struct model_bench *m, struct bench_times *times)
     double ms;
     lks_status st = LKS_OK;
     LKSI_TRY(lksi_feed_next(t, &feed));
-    LKSI_TRY(lksi_gather_step(t, lks_model_train_data(m->model), t->step, feed, &p));
-    LKSI_TRY(lksi_step_plan_get(t, p.samples, true, 0, &step));
+    LKSI_TRY(lksi_gather_step(t, data, t->step, feed, &p));
+    LKSI_TRY(lksi_step_plan_get(t, p.samples, true, lksi_sent_channels(data->data), &step));
     LKSI_TRY(lksi_feed_bind(t, feed, step));
     size_t n = lksi_plan_stages(step->plan);
     for (size_t s = 0; s < n; s++) {

@@ -58,7 +58,8 @@ LKS_API struct lks_normalize lks_model_normalize(const lks_model *model);
 /* Classes: the outputs of the layer whose loss reads labels; 0 if no loss does. */
 LKS_API uint32_t lks_model_classes(const lks_model *model);
 
-/* Writes *params: batch, epochs, seed, leaf, drop_last and optimiser from the file, else zero. */
+/* Writes *params: batch, epochs, seed, leaf, drop_last and optimiser from the file, and the training
+ * data, else zero. What it points to is the model's. */
 LKS_API void lks_model_trainer_params(const lks_model *model, struct lks_trainer_params *params);
 
 /* What `lockstep summary` shows of a layer. Strings belong to the model. */

@@ -72,6 +72,10 @@ struct lks_trainer_params {
     const lks_value *keep; /* float values of the graph that lks_trainer_get_value will read; copied.
                               They take device memory of their own; the bits stay. */
     size_t n_keep;
+    const lks_dataset *data; /* what it will be trained on, if that is known: kernels are made for the
+                                form that its samples are sent in. NULL: for floats, as an own loop
+                                gives them. Any other use makes a second plan when it comes; same
+                                bits. Needed during lks_trainer_create only. */
 };
 #ifndef __cplusplus
 #define lks_trainer_params(...) (&(struct lks_trainer_params){__VA_ARGS__})
@@ -86,8 +90,8 @@ LKS_API struct lks_trainer_params lks_trainer_params_default(void);
  * destroy it at once; *trainer is the caller's to destroy. Blocks while kernels are compiled
  * (seconds at the first use on a device, then cached) and checked.
  *
- * LKS_E_ARGUMENT with the reason; LKS_E_MEMORY if a step does not fit the device (the text names
- * the largest batch that would); LKS_E_NUMERICS if no schedule of some operator gives the right
+ * LKS_E_ARGUMENT with the reason; LKS_E_INPUT if `data` do not fit the graph; LKS_E_MEMORY if a step
+ * does not fit the device (the text names the largest batch that would); LKS_E_NUMERICS if no schedule of some operator gives the right
  * bits on this device.
  */
 LKS_API lks_status lks_trainer_create(lks_trainer **trainer, const lks_graph *graph,

@@ -171,6 +171,7 @@ uint32_t lks_model_classes(const lks_model *model)
 void lks_model_trainer_params(const lks_model *model, struct lks_trainer_params *params)
 {
     *params = model->params;
+    params->data = model->train;
 }
 
 size_t lks_model_layer_count(const lks_model *model)

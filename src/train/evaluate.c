@@ -43,13 +43,8 @@ struct source {
 static lks_status gather(const struct lks_trainer *t, const struct source *from, size_t first,
                          uint32_t n, struct lksi_feed *feed)
 {
-    if (from->data != NULL && lksi_dataset_sends_bytes(from->data)) {
-        memcpy(feed->table, from->data->table, 256 * from->data->c * sizeof(float));
-        lksi_dataset_gather_bytes(from->data, NULL, first, n, (uint8_t *)feed->x, feed->label);
-        return LKS_OK;
-    }
     if (from->data != NULL)
-        return lksi_dataset_gather(from->data, NULL, first, n, feed->x, feed->label);
+        return lksi_feed_gather(feed, from->data, NULL, first, n);
     memcpy(feed->x, from->x + first * t->sample, n * t->sample * sizeof(float));
     memset(feed->label, 0, n * t->positions * sizeof(int32_t)); /* probabilities do not depend on them */
     return LKS_OK;
@@ -60,8 +55,8 @@ static lks_status queue_batch(struct lks_trainer *t, const struct source *from, 
 {
     struct lksi_feed *feed;
     lks_status st = LKS_OK;
-    LKSI_TRY(lksi_step_plan_get(t, n, false, from->data != NULL ? lksi_sent_channels(from->data) : 0,
-                                plan));
+    int32_t channels = from->data != NULL ? lksi_sent_channels(from->data) : 0;
+    LKSI_TRY(lksi_step_plan_get(t, n, false, channels, plan));
     LKSI_TRY(lksi_feed_next(t, &feed));
     LKSI_TRY(gather(t, from, first, n, feed));
     lksi_feed_evaluation(t, feed, slot, first);

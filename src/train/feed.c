@@ -69,6 +69,16 @@ void lksi_feeds_destroy(struct lks_trainer *t)
     }
 }
 
+lks_status lksi_feed_gather(struct lksi_feed *f, const struct lksi_dataset *data,
+                            const uint32_t *order, size_t first, size_t n)
+{
+    if (!lksi_dataset_sends_bytes(data))
+        return lksi_dataset_gather(data, order, first, n, f->x, f->label);
+    memcpy(f->table, data->table, 256 * data->c * sizeof(float));
+    lksi_dataset_gather_bytes(data, order, first, n, (uint8_t *)f->x, f->label);
+    return LKS_OK;
+}
+
 static void set_step(const struct lks_trainer *t, struct lksi_feed *f, uint32_t number,
                      uint32_t slot, uint32_t first)
 {

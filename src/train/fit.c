@@ -104,7 +104,7 @@ lks_status lksi_gather_step(struct lks_trainer *t, const lks_dataset *train, uin
     if (st == LKS_OK)
         st = make_order(t, train, p->epoch, order);
     if (st == LKS_OK)
-        st = lksi_dataset_gather(train->data, order, p->first, p->samples, feed->x, feed->label);
+        st = lksi_feed_gather(feed, train->data, order, p->first, p->samples);
     if (st == LKS_OK)
         set_hyper(t, p, step, feed);
     free(order);

@@ -50,10 +50,11 @@ static lks_status look(struct lksi_stage *stage, const char *name, uint64_t step
 }
 
 static lks_status explain_feed(struct lks_trainer *t, struct lksi_feed *feed, uint32_t samples,
-                               uint64_t step)
+                               int32_t channels, uint64_t step)
 {
     struct lksi_step_plan *plan;
-    int64_t n = (int64_t)(samples * t->sample), bad = t->tokens ? n : first_bad(feed->x, n);
+    bool floats = !t->tokens && channels == 0;
+    int64_t n = (int64_t)(samples * t->sample), bad = floats ? first_bad(feed->x, n) : n;
     lks_status st = LKS_OK;
     if (bad < n)
         return lksi_fail(LKS_E_NONFINITE,
@@ -62,7 +63,7 @@ static lks_status explain_feed(struct lks_trainer *t, struct lksi_feed *feed, ui
                          (unsigned long long)step, (double)feed->x[bad],
                          (long long)(bad / (int64_t)t->sample),
                          (long long)(bad % (int64_t)t->sample));
-    LKSI_TRY(lksi_step_plan_get(t, samples, true, 0, &plan));
+    LKSI_TRY(lksi_step_plan_get(t, samples, true, channels, &plan));
     LKSI_TRY(lksi_feed_bind(t, feed, plan));
     for (size_t s = 0; s < lksi_plan_stages(plan->plan); s++) {
         LKSI_TRY(lksi_plan_run_stage(plan->plan, s));
@@ -84,7 +85,7 @@ static lks_status explain(struct lks_trainer *t, const lks_dataset *train, uint6
     LKSI_TRY(lksi_dev_wait(t->dev, 0));
     LKSI_TRY(lksi_feed_next(t, &feed));
     LKSI_TRY(lksi_gather_step(t, train, step, feed, &p));
-    return explain_feed(t, feed, p.samples, step);
+    return explain_feed(t, feed, p.samples, lksi_sent_channels(train->data), step);
 fail:
     return st;
 }
@@ -115,7 +116,7 @@ lks_status lksi_explain_nonfinite(struct lks_trainer *t, const lks_dataset *trai
 lks_status lksi_explain_feed(struct lks_trainer *t, struct lksi_feed *feed, uint32_t samples,
                              uint64_t step)
 {
-    return finish(t, explain_feed(t, feed, samples, step));
+    return finish(t, explain_feed(t, feed, samples, 0, step));
 }
 
 lks_status lksi_explain_written(struct lks_trainer *t, uint64_t step)

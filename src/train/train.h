@@ -85,7 +85,7 @@ struct lks_trainer {
     int64_t arena;   /* elements of the parameters' arena */
     int64_t trained; /* elements of it before the frozen ones: the size of all other arenas */
     struct lksi_store *store;
-    struct lksi_step_plan *plan;
+    struct lksi_step_plan *plan; /* the first one is made with the trainer */
     size_t n_plan, cap_plan, n_settled;
     struct lksi_feed feed[LKSI_FEEDS];
     size_t next_feed;
@@ -178,8 +178,7 @@ lks_status lksi_check_data(const struct lks_trainer *t, const lks_dataset *d, co
 lksi_value lksi_data_input(const struct lks_graph *g);
 
 /* plans.c: the plan for a batch size, made at its first use. `channels`: 0 for samples as floats, else
- * as bytes (lksi_sent_channels). The pointer is valid until the next
- * call. */
+ * as bytes (lksi_sent_channels). The pointer is valid until the next call. */
 lks_status lksi_step_plan_get(struct lks_trainer *t, uint32_t batch, bool training,
                               int32_t channels, struct lksi_step_plan **plan);
 
@@ -192,6 +191,10 @@ lks_status lksi_step_plans_settle(struct lks_trainer *t);
 /* feed.c */
 lks_status lksi_feeds_create(struct lks_trainer *t);
 void lksi_feeds_destroy(struct lks_trainer *t);
+/* Samples and labels order[first, first + n) of a data set (order NULL: 0, 1, ...), for a plan of
+ * lksi_sent_channels(data): bytes and their table, or floats. Fails as lksi_dataset_gather. */
+lks_status lksi_feed_gather(struct lksi_feed *feed, const struct lksi_dataset *data,
+                            const uint32_t *order, size_t first, size_t n);
 /* Sets the feed's step words for training step `step`. */
 void lksi_feed_step(const struct lks_trainer *t, struct lksi_feed *feed, uint64_t step);
 /* The same for a batch of an evaluation: its slot in the ring, and the number of its first sample. */
@@ -208,13 +211,13 @@ lks_status lksi_feed_run(struct lks_trainer *t, struct lksi_feed *feed,
 
 /* nonfinite.c: repeats a step operator by operator and returns LKS_E_NONFINITE with the place. */
 lks_status lksi_explain_nonfinite(struct lks_trainer *t, const lks_dataset *train, uint64_t step);
-/* The same for a step whose batch still stands in `feed`. */
+/* The same for a step of an own loop, whose batch still stands in `feed`. */
 lks_status lksi_explain_feed(struct lks_trainer *t, struct lksi_feed *feed, uint32_t samples,
                              uint64_t step);
 /* The same for a step whose values or gradients the caller wrote, which a repetition lacks. */
 lks_status lksi_explain_written(struct lks_trainer *t, uint64_t step);
 
-/* fit.c: gathers the batch of a step into a feed. */
+/* fit.c: gathers the batch of a step into a feed, for a plan of lksi_sent_channels(train). */
 lks_status lksi_gather_step(struct lks_trainer *t, const lks_dataset *train, uint64_t step,
                             struct lksi_feed *feed, struct lksi_position *p);
 

@@ -138,6 +138,7 @@ lks_status lksi_trainer_describe(struct lks_trainer **trainer, const lks_graph *
     if (t == NULL)
         return LKS_E_MEMORY;
     t->params = *params;
+    t->params.data = NULL; /* the caller's, and looked at by `create` only */
     t->params.batch = params->batch > 0 ? params->batch : 64;
     t->params.leaf = params->leaf > 0 ? params->leaf : 8;
     t->params.epochs = params->epochs > 0 ? params->epochs : 1;
@@ -159,13 +160,16 @@ static lks_status create(lks_trainer **trainer, const lks_graph *graph,
 {
     struct lks_trainer *t = NULL;
     struct lksi_step_plan *plan;
+    int32_t channels = params->data != NULL ? lksi_sent_channels(params->data->data) : 0;
     lks_status st;
     if (graph == NULL || params->device == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_create: the graph or the device is NULL");
     LKSI_TRY(lksi_trainer_describe(&t, graph, params));
+    if (params->data != NULL)
+        LKSI_TRY(lksi_check_data(t, params->data, "training"));
     t->dev = lksi_device_dev(params->device);
     LKSI_TRY(lksi_store_create(&t->store, t->dev));
-    LKSI_TRY(lksi_step_plan_get(t, t->params.batch, true, 0, &plan));
+    LKSI_TRY(lksi_step_plan_get(t, t->params.batch, true, channels, &plan));
     LKSI_TRY(lksi_feeds_create(t));
     LKSI_TRY(set_seed_gradient(t));
     LKSI_TRY(lksi_update_init(t));
@@ -220,7 +224,7 @@ lks_status lks_trainer_memory(const lks_trainer *t, struct lks_memory *memory)
         return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_memory: an argument is NULL");
     const struct lksi_memory *m = lksi_plan_memory(t->plan[0].plan);
     memory->parameters = m->state;
-    memory->inputs = LKSI_FEEDS * m->input;
+    memory->inputs = LKSI_FEEDS * lksi_buf_bytes(t->feed[0].buf);
     memory->values = m->values;
     memory->workspace = m->work;
     memory->total = memory->parameters + memory->inputs + memory->values;

@@ -41,6 +41,46 @@ Test(train, one_digest_on_ref_cpu_and_plain)
     lks_dataset_destroy(&data);
 }
 
+static void count_builds(void *user, size_t done, size_t total)
+{
+    (void)done;
+    (void)total;
+    ++*(int *)user;
+}
+
+/* Kernels for the form of the data are made with the trainer, and no others. */
+Test(train, a_trainer_that_knows_its_data_makes_one_plan)
+{
+    lks_dataset *data = make_data();
+    lks_device *cpu = open_or_skip("cpu");
+    struct lks_trainer_params p = small_params(cpu);
+    struct lks_memory before, after;
+    int builds = 0, first;
+    char hex[2][65];
+    p.on_build = count_builds;
+    p.user = &builds;
+    for (int knows = 0; knows < 2; knows++) {
+        lks_graph *g = make_graph();
+        lks_trainer *t;
+        p.data = knows ? data : NULL;
+        builds = 0;
+        EXPECT_OK(lks_trainer_create(&t, g, &p));
+        first = builds;
+        cr_assert_gt(first, 0);
+        EXPECT_OK(lks_trainer_memory(t, &before));
+        EXPECT_OK(lks_trainer_fit(t, lks_fit_params(.train = data, .max_steps = 3)));
+        cr_assert(knows ? builds == first : builds > first, "%d, then %d", first, builds);
+        EXPECT_OK(lks_trainer_memory(t, &after));
+        cr_assert_eq(before.total, after.total);
+        EXPECT_OK(lks_trainer_weights_sha256(t, hex[knows]));
+        lks_trainer_destroy(&t);
+        lks_graph_destroy(&g);
+    }
+    cr_assert_str_eq(hex[0], hex[1]);
+    lks_device_close(&cpu);
+    lks_dataset_destroy(&data);
+}
+
 Test(train, own_division_gives_the_same_digest)
 {
     lks_dataset *data = make_data();

@@ -61,6 +61,7 @@ static lks_status run(const char *folder, const char *device, unsigned long step
     TRY(lks_graph_create(&my.graph, NULL));
     TRY(build_lenet(my.graph));
     how.device = my.device;
+    how.data = my.train; // its bytes become floats on the device
     how.epochs = 3;
     how.seed = 1;
     how.sgd.lr = 0.05;
