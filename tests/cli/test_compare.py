@@ -60,7 +60,7 @@ class Compare(KernelCase):
         self.assertRegex(rows["A"], r"^0x[0-9a-f]{8}  -?[0-9.e-]+$")
         self.assertNotEqual(*bits)
         self.assertEqual(rows["apart"], "%d ulp" % abs(bits[0] - bits[1]))
-        self.assertEqual(rows["before it"], "0 whole steps, 0 tensors agreed")
+        self.assertEqual(rows["before it"], "0 whole steps, 1 tensor agreed")  # the pixels
         self.assertRegex(rows["differing"], r"^[1-9]\d* of 480 elements")
         # With admission the faulty schedules are struck off, so all agrees again.
         done, rows = self.compare(*args, env=env)
@@ -74,7 +74,7 @@ class Compare(KernelCase):
         done, rows = self.compare(*args, "--no-admission",
                                   env=self.kernels([("op/dense_cpu.cl", UNFUSED)]))
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
-        self.assertEqual(rows["before it"], "0 whole steps, 1 tensor agreed")
+        self.assertEqual(rows["before it"], "0 whole steps, 2 tensors agreed")
         done, rows = self.compare(*args)
         self.assertRegex(rows["same bits"], r"^1 step, \d+ tensors, ")
 
