@@ -10,8 +10,11 @@
  * launch is waited for. From then on every launch of it finds the widest copy first. This costs a
  * few waits in the first steps and nothing afterwards.
  *
- * PoCL keeps at most 128 copies and unloads those that were not used for long, so a kernel may come
- * back narrow. Once that many may have been loaded, every change of a kernel's width is made alone.
+ * PoCL keeps at most 128 copies and unloads the one that was not used for longest, so a kernel may
+ * come back narrow. The copies used since a kernel's last launch are counted: while they are fewer
+ * than 128 it is still loaded, otherwise it is as wide as its next launch. For that count launches
+ * must be executed in the order they come here, so where several devices are open, one waits for
+ * the other's work when they take turns, once 128 copies may have been loaded.
  * All launches of all threads pass one lock, or one of them could slip in beside a lone one.
  */
 #include <pthread.h>
@@ -24,7 +27,10 @@
 
 struct seen {
     uint64_t id;
-    size_t width, last; /* the widest and the latest launch */
+    size_t width;  /* that PoCL has loaded it for, at least */
+    size_t copies; /* that may have been loaded */
+    size_t self;   /* n_self at the latest launch */
+    uint64_t used; /* the number of the latest launch */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -33,6 +39,9 @@ static size_t n_open;
 static struct seen *seen;
 static size_t n_seen, cap_seen;
 static size_t n_loaded; /* copies that PoCL may have loaded so far, and never fewer than it has */
+static size_t n_self;   /* of these, the ones it loaded by itself */
+static uint64_t n_launched;
+static struct lksi_dev *latest; /* the device of the latest launch, if it is open */
 
 bool lksi_grid_miscounts(const struct lksi_limits *limits)
 {
@@ -60,6 +69,8 @@ void lksi_grid_close(const struct lksi_dev *dev)
             open_dev[i] = open_dev[--n_open];
             break;
         }
+    if (latest == dev)
+        latest = NULL;
     if (n_open == 0) { /* the last one: nothing is in flight, and PoCL's copies stay harmless */
         free(seen);
         seen = NULL;
@@ -91,7 +102,19 @@ void lksi_grid_loaded(size_t copies)
 {
     pthread_mutex_lock(&lock);
     n_loaded += copies;
+    n_self += copies;
     pthread_mutex_unlock(&lock);
+}
+
+/* Whether PoCL may have unloaded the widest copy since the latest launch of it. */
+static bool may_be_unloaded(const struct seen *s)
+{
+    size_t newer = n_self - s->self;
+    if (n_loaded < POCL_COPIES)
+        return false;
+    for (size_t i = 0; i < n_seen; i++)
+        newer += seen[i].used > s->used ? seen[i].copies : 0;
+    return newer + 2 >= POCL_COPIES; /* a copy in use is passed over: one kernel runs at a time */
 }
 
 lks_status lksi_grid_launch(struct lksi_dev *dev, uint64_t id, size_t width,
@@ -99,20 +122,26 @@ lks_status lksi_grid_launch(struct lksi_dev *dev, uint64_t id, size_t width,
 {
     lks_status st;
     struct seen *s;
-    bool alone;
+    bool alone, unloaded;
     pthread_mutex_lock(&lock);
     s = find(id);
-    alone = s == NULL || width > s->width || (n_loaded >= POCL_COPIES && width != s->last);
+    unloaded = s != NULL && may_be_unloaded(s);
+    alone = s == NULL || width > s->width;
+    if (latest != NULL && latest != dev && n_loaded >= POCL_COPIES)
+        clFinish(latest->queue);
+    latest = dev;
     if (s == NULL && lksi_grow(&seen, &cap_seen, n_seen + 1, sizeof *seen)) {
         s = &seen[n_seen++];
-        s->id = id;
+        *s = (struct seen){.id = id};
     }
-    if (alone)
+    if (alone || unloaded)
         n_loaded++;
     st = alone ? launch_alone(dev, launch, ctx) : launch(ctx);
     if (s != NULL) {
-        s->last = width;
-        s->width = width > s->width ? width : s->width;
+        s->width = width > s->width || unloaded ? width : s->width;
+        s->copies += alone || unloaded;
+        s->self = n_self;
+        s->used = ++n_launched;
     }
     pthread_mutex_unlock(&lock);
     return st;
