@@ -199,6 +199,7 @@ static const struct lksi_real_entry *const tables[] = {
     lksi_real_losses,
     lksi_real_norms,
     lksi_real_reduce,
+    lksi_real_winograd,
     lksi_real_shapes,
     lksi_real_unary,
     lksi_real_update,

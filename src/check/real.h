@@ -53,6 +53,6 @@ extern const struct lksi_real_entry lksi_real_shapes[];
 extern const struct lksi_real_entry lksi_real_graph[];
 extern const struct lksi_real_entry lksi_real_losses[];
 extern const struct lksi_real_entry lksi_real_binary[], lksi_real_unary[];
-extern const struct lksi_real_entry lksi_real_reduce[];
+extern const struct lksi_real_entry lksi_real_reduce[], lksi_real_winograd[];
 
 #endif

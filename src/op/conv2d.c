@@ -212,7 +212,7 @@ void lksi_conv_case_out(const struct lksi_conv_case *c, int64_t *oh, int64_t *ow
 
 /* ---- conv2d ---- */
 
-static lks_status infer(struct lksi_call *call)
+lks_status lksi_conv2d_infer(struct lksi_call *call)
 {
     lks_status st;
     char text[96];
@@ -227,7 +227,7 @@ static lks_status infer(struct lksi_call *call)
     if (call->n_in > 2) {
         LKSI_TRY(lksi_conv_check_rank(call, 2, 1, "[K]"));
         if (call->in[2].dim[0] != w[0])
-            return lksi_fail(LKS_E_ARGUMENT, "conv2d: bias is %s, expected [%lld]",
+            return lksi_fail(LKS_E_ARGUMENT, "%s: bias is %s, expected [%lld]", call->op->name,
                              lksi_desc_text(&call->in[2], text), (long long)w[0]);
     }
     d.extra = call->n_in > 2;
@@ -242,8 +242,16 @@ fail:
 }
 _Static_assert(sizeof(struct lks_conv_dims) <= LKSI_DIMS_MAX, "dims must fit");
 
-static lks_status grad(const struct lksi_backward *g)
+struct lksi_conv_names lksi_conv_names(const struct lksi_op *op)
 {
+    if (strncmp(op->name, "winograd", 8) == 0)
+        return (struct lksi_conv_names){"winograd", "winograd_data_grad", "winograd_weight_grad"};
+    return (struct lksi_conv_names){"conv2d", "conv2d_data_grad", "conv2d_weight_grad"};
+}
+
+lks_status lksi_conv2d_grad(const struct lksi_backward *g)
+{
+    const struct lksi_conv_names to = lksi_conv_names(g->call->op);
     const struct lksi_conv2d_attr *a = g->call->attr;
     const struct lks_conv_dims *d = lksi_conv_dims(g->call);
     struct lksi_conv2d_data_grad_attr data = {*a, d->h, d->w};
@@ -253,17 +261,17 @@ static lks_status grad(const struct lksi_backward *g)
     if (a->relu != 0)
         st = lksi_apply(g->b, "relu_grad", NULL, &dy, g->out[0], dy);
     if (st == LKS_OK)
-        st = lksi_flow(g, 0, "conv2d_data_grad", &data, dy, g->in[1]);
+        st = lksi_flow(g, 0, to.data_grad, &data, dy, g->in[1]);
     if (st == LKS_OK)
-        st = lksi_flow(g, 1, "conv2d_weight_grad", &weight, g->in[0], dy);
+        st = lksi_flow(g, 1, to.weight_grad, &weight, g->in[0], dy);
     if (st == LKS_OK && g->call->n_in > 2)
         st = lksi_flow(g, 2, "bias_grad", NULL, dy);
     return st;
 }
 
 /* A relu behind becomes step 4 of the contract. */
-static bool absorb(void *attr, lksi_value *in, int *n_in, const struct lksi_op *next,
-                   const void *next_attr, const lksi_value *next_in, int slot)
+bool lksi_conv2d_absorb(void *attr, lksi_value *in, int *n_in, const struct lksi_op *next,
+                        const void *next_attr, const lksi_value *next_in, int slot)
 {
     struct lksi_conv2d_attr *a = attr;
     (void)in, (void)n_in, (void)next_attr, (void)next_in;
@@ -273,17 +281,22 @@ static bool absorb(void *attr, lksi_value *in, int *n_in, const struct lksi_op *
     return true;
 }
 
+void lksi_conv_case_call(const struct lksi_conv_case *c, struct lksi_call *call, void *attr)
+{
+    memcpy(attr, &c->attr, sizeof c->attr);
+    call->leaf = c->leaf;
+    call->n_in = c->extra ? 3 : 2;
+    call->in[0] = lksi_desc_make(LKSI_F32, 4, c->z.n, c->z.h, c->z.w, c->z.c);
+    call->in[1] = lksi_desc_make(LKSI_F32, 4, c->z.k, c->z.r, c->z.s, c->z.cg);
+    call->in[2] = lksi_desc_make(LKSI_F32, 1, c->z.k);
+}
+
 static bool test_case(int index, bool long_run, struct lksi_call *call, void *attr)
 {
     struct lksi_conv_case c;
     if (!lksi_conv_case_at(index, long_run, &c))
         return false;
-    memcpy(attr, &c.attr, sizeof c.attr);
-    call->leaf = c.leaf;
-    call->n_in = c.extra ? 3 : 2;
-    call->in[0] = lksi_desc_make(LKSI_F32, 4, c.z.n, c.z.h, c.z.w, c.z.c);
-    call->in[1] = lksi_desc_make(LKSI_F32, 4, c.z.k, c.z.r, c.z.s, c.z.cg);
-    call->in[2] = lksi_desc_make(LKSI_F32, 1, c.z.k);
+    lksi_conv_case_call(&c, call, attr);
     return true;
 }
 
@@ -297,13 +310,13 @@ static const struct lksi_op conv2d = {
     .max_in = 3,
     .n_out = 1,
     .attr_size = sizeof(struct lksi_conv2d_attr),
-    .infer = infer,
+    .infer = lksi_conv2d_infer,
     .item = conv2d_item_c,
     .ref_parts = lksi_conv2d_ref_parts,
     .ref = lksi_conv2d_ref,
     .schedules = lksi_conv2d_schedules,
-    .grad = grad,
-    .absorb = absorb,
+    .grad = lksi_conv2d_grad,
+    .absorb = lksi_conv2d_absorb,
     .flops = lksi_conv_flops,
     .product = true,
     .test_case = test_case,

@@ -44,6 +44,37 @@ lks_status lksi_conv_check_rank(const struct lksi_call *call, int index, int ran
                                 const char *shape);
 double lksi_conv_flops(const struct lksi_call *call);
 
+/* A convolution of the contract harness. */
+struct lksi_conv_case {
+    struct lksi_conv_sizes z;
+    struct lksi_conv2d_attr attr;
+    uint32_t leaf;
+    bool extra; /* give the optional input */
+};
+
+/* The operators of a contract: of the direct convolution or, where `op` is one of them, of winograd.h.
+ * Their attributes, inputs and gradients are alike. */
+struct lksi_conv_names {
+    const char *forward, *data_grad, *weight_grad;
+};
+struct lksi_conv_names lksi_conv_names(const struct lksi_op *op);
+lks_status lksi_conv2d_infer(struct lksi_call *call);
+lks_status lksi_conv2d_data_grad_infer(struct lksi_call *call);
+lks_status lksi_conv2d_weight_grad_infer(struct lksi_call *call);
+lks_status lksi_conv2d_grad(const struct lksi_backward *g);
+lks_status lksi_conv2d_data_grad_grad(const struct lksi_backward *g);
+lks_status lksi_conv2d_weight_grad_grad(const struct lksi_backward *g);
+bool lksi_conv2d_absorb(void *attr, lksi_value *in, int *n_in, const struct lksi_op *next,
+                        const void *next_attr, const lksi_value *next_in, int slot);
+bool lksi_conv2d_data_grad_absorb(void *attr, lksi_value *in, int *n_in,
+                                  const struct lksi_op *next, const void *next_attr,
+                                  const lksi_value *next_in, int slot);
+/* The call of a case, for the three kinds of operators; `index` varies the optional input. */
+void lksi_conv_case_call(const struct lksi_conv_case *c, struct lksi_call *call, void *attr);
+void lksi_conv_case_data_grad(const struct lksi_conv_case *c, int index, struct lksi_call *call,
+                              void *attr);
+void lksi_conv_case_weight_grad(const struct lksi_conv_case *c, struct lksi_call *call, void *attr);
+
 static inline const struct lks_conv_dims *lksi_conv_dims(const struct lksi_call *call)
 {
     return (const struct lks_conv_dims *)(const void *)call->dims.bytes;
@@ -60,13 +91,7 @@ U64 lksi_conv2d_weight_grad_ref_parts(const struct lksi_call *call);
 void lksi_conv2d_weight_grad_ref(const struct lksi_call *call, const void *const *in,
                                  void *const *out, U64 p0, U64 p1);
 
-/* Case `index` of the harness, shared by the three operators; false past the last. */
-struct lksi_conv_case {
-    struct lksi_conv_sizes z;
-    struct lksi_conv2d_attr attr;
-    uint32_t leaf;
-    bool extra; /* give the optional input */
-};
+/* Case `index` of the harness, shared by the three direct operators; false past the last. */
 bool lksi_conv_case_at(int index, bool long_run, struct lksi_conv_case *c);
 /* Output height and width of a case. */
 void lksi_conv_case_out(const struct lksi_conv_case *c, int64_t *oh, int64_t *ow);

@@ -7,7 +7,7 @@
 #include "op/conv_cpu.h"
 #include "contract/conv2d_data_grad.h"
 
-static lks_status infer(struct lksi_call *call)
+lks_status lksi_conv2d_data_grad_infer(struct lksi_call *call)
 {
     lks_status st;
     char text[96];
@@ -45,8 +45,9 @@ fail:
 }
 
 /* dy, w and maybe a mask or a bias: what flows back to dy is a convolution without a bias. */
-static lks_status grad(const struct lksi_backward *g)
+lks_status lksi_conv2d_data_grad_grad(const struct lksi_backward *g)
 {
+    const struct lksi_conv_names to = lksi_conv_names(g->call->op);
     const struct lks_conv_dims *d = lksi_conv_dims(g->call);
     struct lksi_conv2d_weight_grad_attr a = {
         ((const struct lksi_conv2d_data_grad_attr *)g->call->attr)->conv, d->r, d->s};
@@ -58,13 +59,14 @@ static lks_status grad(const struct lksi_backward *g)
     if (st == LKS_OK && d->extra == 2)
         st = lksi_flow(g, 2, "bias_grad", NULL, dy);
     if (st == LKS_OK)
-        st = lksi_flow(g, 0, "conv2d", &a.conv, dy, g->in[1]);
-    return st == LKS_OK ? lksi_flow(g, 1, "conv2d_weight_grad", &a, dy, g->in[0]) : st;
+        st = lksi_flow(g, 0, to.forward, &a.conv, dy, g->in[1]);
+    return st == LKS_OK ? lksi_flow(g, 1, to.weight_grad, &a, dy, g->in[0]) : st;
 }
 
 /* A relu_grad behind (its inputs: the relu output, the gradient) becomes step 4 of the contract. */
-static bool absorb(void *attr, lksi_value *in, int *n_in, const struct lksi_op *next,
-                   const void *next_attr, const lksi_value *next_in, int slot)
+bool lksi_conv2d_data_grad_absorb(void *attr, lksi_value *in, int *n_in,
+                                  const struct lksi_op *next, const void *next_attr,
+                                  const lksi_value *next_in, int slot)
 {
     (void)attr, (void)next_attr;
     if (strcmp(next->name, "relu_grad") != 0 || slot != 1 || *n_in != 2)
@@ -74,22 +76,28 @@ static bool absorb(void *attr, lksi_value *in, int *n_in, const struct lksi_op *
     return true;
 }
 
+void lksi_conv_case_data_grad(const struct lksi_conv_case *c, int index, struct lksi_call *call,
+                              void *attr)
+{
+    int64_t oh, ow;
+    struct lksi_conv2d_data_grad_attr a = {c->attr, (uint32_t)c->z.h, (uint32_t)c->z.w};
+    bool bias = index % 3 == 1;
+    lksi_conv_case_out(c, &oh, &ow);
+    memcpy(attr, &a, sizeof a);
+    call->leaf = c->leaf;
+    call->n_in = c->extra || bias ? 3 : 2;
+    call->in[0] = lksi_desc_make(LKSI_F32, 4, c->z.n, oh, ow, c->z.k);
+    call->in[1] = lksi_desc_make(LKSI_F32, 4, c->z.k, c->z.r, c->z.s, c->z.cg);
+    call->in[2] = bias ? lksi_desc_make(LKSI_F32, 1, c->z.c)
+                       : lksi_desc_make(LKSI_F32, 4, c->z.n, c->z.h, c->z.w, c->z.c);
+}
+
 static bool test_case(int index, bool long_run, struct lksi_call *call, void *attr)
 {
     struct lksi_conv_case c;
-    int64_t oh, ow;
     if (!lksi_conv_case_at(index, long_run, &c))
         return false;
-    lksi_conv_case_out(&c, &oh, &ow);
-    struct lksi_conv2d_data_grad_attr a = {c.attr, (uint32_t)c.z.h, (uint32_t)c.z.w};
-    memcpy(attr, &a, sizeof a);
-    call->leaf = c.leaf;
-    bool bias = index % 3 == 1;
-    call->n_in = c.extra || bias ? 3 : 2;
-    call->in[0] = lksi_desc_make(LKSI_F32, 4, c.z.n, oh, ow, c.z.k);
-    call->in[1] = lksi_desc_make(LKSI_F32, 4, c.z.k, c.z.r, c.z.s, c.z.cg);
-    call->in[2] = bias ? lksi_desc_make(LKSI_F32, 1, c.z.c)
-                       : lksi_desc_make(LKSI_F32, 4, c.z.n, c.z.h, c.z.w, c.z.c);
+    lksi_conv_case_data_grad(&c, index, call, attr);
     return true;
 }
 
@@ -103,13 +111,13 @@ static const struct lksi_op conv2d_data_grad = {
     .max_in = 3,
     .n_out = 1,
     .attr_size = sizeof(struct lksi_conv2d_data_grad_attr),
-    .infer = infer,
+    .infer = lksi_conv2d_data_grad_infer,
     .item = conv2d_data_grad_item_c,
     .ref_parts = lksi_conv2d_data_grad_ref_parts,
     .ref = lksi_conv2d_data_grad_ref,
     .schedules = lksi_conv2d_data_grad_schedules,
-    .grad = grad,
-    .absorb = absorb,
+    .grad = lksi_conv2d_data_grad_grad,
+    .absorb = lksi_conv2d_data_grad_absorb,
     .flops = lksi_conv_flops,
     .product = true,
     .test_case = test_case,

@@ -7,7 +7,7 @@
 #include "op/conv_cpu.h"
 #include "contract/conv2d_weight_grad.h"
 
-static lks_status infer(struct lksi_call *call)
+lks_status lksi_conv2d_weight_grad_infer(struct lksi_call *call)
 {
     lks_status st;
     char text[96];
@@ -39,30 +39,36 @@ fail:
 }
 
 /* x and dy; the gradient of dw takes the place of the weight. */
-static lks_status grad(const struct lksi_backward *g)
+lks_status lksi_conv2d_weight_grad_grad(const struct lksi_backward *g)
 {
+    const struct lksi_conv_names to = lksi_conv_names(g->call->op);
     const struct lks_conv_dims *d = lksi_conv_dims(g->call);
     struct lksi_conv2d_data_grad_attr a = {
         ((const struct lksi_conv2d_weight_grad_attr *)g->call->attr)->conv, d->h, d->w};
     lks_status st;
     a.conv.relu = 0;
-    st = lksi_flow(g, 0, "conv2d_data_grad", &a, g->in[1], g->dout[0]);
-    return st == LKS_OK ? lksi_flow(g, 1, "conv2d", &a.conv, g->in[0], g->dout[0]) : st;
+    st = lksi_flow(g, 0, to.data_grad, &a, g->in[1], g->dout[0]);
+    return st == LKS_OK ? lksi_flow(g, 1, to.forward, &a.conv, g->in[0], g->dout[0]) : st;
+}
+
+void lksi_conv_case_weight_grad(const struct lksi_conv_case *c, struct lksi_call *call, void *attr)
+{
+    int64_t oh, ow;
+    struct lksi_conv2d_weight_grad_attr a = {c->attr, (uint32_t)c->z.r, (uint32_t)c->z.s};
+    lksi_conv_case_out(c, &oh, &ow);
+    memcpy(attr, &a, sizeof a);
+    call->leaf = c->leaf;
+    call->n_in = 2;
+    call->in[0] = lksi_desc_make(LKSI_F32, 4, c->z.n, c->z.h, c->z.w, c->z.c);
+    call->in[1] = lksi_desc_make(LKSI_F32, 4, c->z.n, oh, ow, c->z.k);
 }
 
 static bool test_case(int index, bool long_run, struct lksi_call *call, void *attr)
 {
     struct lksi_conv_case c;
-    int64_t oh, ow;
     if (!lksi_conv_case_at(index, long_run, &c))
         return false;
-    lksi_conv_case_out(&c, &oh, &ow);
-    struct lksi_conv2d_weight_grad_attr a = {c.attr, (uint32_t)c.z.r, (uint32_t)c.z.s};
-    memcpy(attr, &a, sizeof a);
-    call->leaf = c.leaf;
-    call->n_in = 2;
-    call->in[0] = lksi_desc_make(LKSI_F32, 4, c.z.n, c.z.h, c.z.w, c.z.c);
-    call->in[1] = lksi_desc_make(LKSI_F32, 4, c.z.n, oh, ow, c.z.k);
+    lksi_conv_case_weight_grad(&c, call, attr);
     return true;
 }
 
@@ -77,12 +83,12 @@ static const struct lksi_op conv2d_weight_grad = {
     .n_out = 1,
     .attr_size = sizeof(struct lksi_conv2d_weight_grad_attr),
     .sums_samples = 3,
-    .infer = infer,
+    .infer = lksi_conv2d_weight_grad_infer,
     .item = conv2d_weight_grad_item_c,
     .ref_parts = lksi_conv2d_weight_grad_ref_parts,
     .ref = lksi_conv2d_weight_grad_ref,
     .schedules = lksi_conv2d_weight_grad_schedules,
-    .grad = grad,
+    .grad = lksi_conv2d_weight_grad_grad,
     .flops = lksi_conv_flops,
     .product = true,
     .test_case = test_case,

@@ -198,3 +198,31 @@ Test(conv, weight_grad_loop_is_the_contract)
 {
     expect_ref_is_items_everywhere("conv2d_weight_grad");
 }
+
+Test(conv, winograd_loops_are_the_contract)
+{
+    expect_ref_is_items_everywhere("winograd");
+    expect_ref_is_items_everywhere("winograd_data_grad");
+    expect_ref_is_items_everywhere("winograd_weight_grad");
+}
+
+Test(conv, winograd_serves_three_by_three_alone)
+{
+    static const struct {
+        int64_t r, s;
+        struct lksi_conv2d_attr attr;
+    } bad[] = {
+        {5, 3, {1, 1, 0, 0, 0, 0, 1, 1, 1, 0}}, {3, 1, {1, 1, 0, 0, 0, 0, 1, 1, 1, 0}},
+        {3, 3, {1, 2, 0, 0, 0, 0, 1, 1, 1, 0}}, {3, 3, {1, 1, 0, 0, 0, 0, 2, 1, 1, 0}},
+        {3, 3, {1, 1, 0, 0, 0, 0, 1, 1, 2, 0}},
+    };
+    for (size_t i = 0; i < LKSI_COUNT(bad); i++) {
+        int64_t cg = 4 / bad[i].attr.groups;
+        struct lksi_desc x = lksi_desc_make(LKSI_F32, 4, 1ll, 8ll, 8ll, 4ll);
+        struct lksi_desc w = lksi_desc_make(LKSI_F32, 4, 4ll, bad[i].r, bad[i].s, cg);
+        struct lksi_call call;
+        expect_error(lksi_call_make(&call, lksi_op_find("winograd"), &bad[i].attr, 8, 2,
+                                    (struct lksi_desc[]){x, w}),
+                     "serves kernels of 3 x 3 with stride 1", i);
+    }
+}

@@ -1,0 +1,281 @@
+/*
+ * winograd.h - contracts of the 2-D convolution by Winograd's F(2x2, 3x3) and of its gradients: for
+ * kernels of 3 x 3 with stride 1, dilation 1 and one group, with any padding. Dims and tensors are
+ * those of conv.h. 16 multiplications make four outputs, where the direct contracts take 36; other
+ * roundings, so other bits: a model chooses it (`algo: winograd`), a device never does.
+ *
+ * The outputs are cut into tiles of 2 x 2: tile (th, tw) holds rows 2*th, 2*th + 1 and columns 2*tw,
+ * 2*tw + 1. What lies outside a picture counts as +0 where it is read, and is not written.
+ *
+ * winograd, y[n][oh][ow][k] from x, w and an optional bias[k]. For a tile and a k:
+ *   1. For each c the patch d[i][j] = x[n][2*th + i - pad_h][2*tw + j - pad_w][c], i, j = 0..3, is
+ *      transformed (lks_winograd_patch):
+ *        t[0][j] = d[0][j] - d[2][j]   t[1][j] = d[1][j] + d[2][j]
+ *        t[2][j] = d[2][j] - d[1][j]   t[3][j] = d[1][j] - d[3][j]
+ *      then the same along rows: v[i][0] = t[i][0] - t[i][2], v[i][1] = t[i][1] + t[i][2], ...
+ *   2. For each c the kernel g[r][s] = w[k][r][s][c] is transformed (lks_winograd_kernel):
+ *        a[0][s] = g[0][s]   a[1][s] = ((g[0][s] + g[2][s]) + g[1][s]) * 0.5f
+ *        a[3][s] = g[2][s]   a[2][s] = ((g[0][s] + g[2][s]) - g[1][s]) * 0.5f
+ *      then the same along rows: u[i][0] = a[i][0], u[i][1] = ((a[i][0] + a[i][2]) + a[i][1]) * 0.5f, ...
+ *   3. At each of the 16 places m[i][j] = +0; for c upward: m = fma(v, u, m).
+ *   4. The outputs (lks_winograd_outputs):
+ *        p[0][j] = (m[0][j] + m[1][j]) + m[2][j]   p[1][j] = (m[1][j] - m[2][j]) - m[3][j]
+ *      then the same along rows: y[i][0] = (p[i][0] + p[i][1]) + p[i][2], y[i][1] = ...
+ *   5. y = y + bias[k], if there is a bias.
+ *   6. y = y + 0.0f.
+ *   7. y = y <= 0 ? +0 : y, if `relu` is set.
+ *
+ * winograd_data_grad, dx[n][h][w][c] from dy and w: the same over dy, with tiles of dx, the patch
+ *   d[i][j] = dy[n][2*th + i + pad_h - 2][2*tw + j + pad_w - 2][k], the kernel turned by half a turn,
+ *   g[r][s] = w[k][2 - r][2 - s][c], and the chain over k. Step 5 with extra = 2 (bias[c]); after step 6
+ *   dx = mask <= 0 ? +0 : dx with extra = 1, as conv2d_data_grad.h has it.
+ *
+ * winograd_weight_grad, dw[k][r][s][c] from x and dy:
+ *   1. The patch of x of each tile and c: v, by step 1 of winograd.
+ *   2. The outputs' gradients e[i][j] = dy[n][2*th + i][2*tw + j][k] of each tile and k
+ *      (lks_winograd_spread):
+ *        t[0][j] = e[0][j]   t[1][j] = e[0][j] + e[1][j]
+ *        t[3][j] = -e[1][j]  t[2][j] = e[0][j] - e[1][j]
+ *      then the same along rows: f[i][0] = t[i][0], f[i][1] = t[i][0] + t[i][1], ...
+ *   3. At each of the 16 places the sum over the batch by rule 8, whose positions are the tiles (rows
+ *      th, columns tw): a leaf is acc = +0; for the tiles of the leaf upward: acc = fma(v, f, acc). The
+ *      leaves of a cut sample meet in a tree, then the samples, or groups of joined samples. Its root is q.
+ *   4. The weights (lks_winograd_weights):
+ *        b[0][j] = q[0][j] + (q[1][j] + q[2][j]) * 0.5f   b[1][j] = (q[1][j] - q[2][j]) * 0.5f
+ *        b[2][j] = (q[1][j] + q[2][j]) * 0.5f + q[3][j]
+ *      then the same along rows.
+ *   5. dw = dw + 0.0f.
+ *
+ * Special values: a product with 0.5f is exact but for subnormal numbers. v reaches four times the
+ * largest x of a patch and u 9/4 of the largest weight, so numbers above 2^126 may overflow here and not
+ * in the direct contracts; infinities and NaNs reach all outputs of a tile. The sign of a zero in m, p or
+ * q reaches no output, since additions follow up to the + 0.0f: a schedule may set it either way.
+ *
+ * Error, with |.| taken of every operand in place of signs: at most C + 13 roundings (data gradient:
+ * K + 13), each within half an ulp of sum over c of A'(|G||g||G'| . |B'||d||B|)A; that is up to 36 times
+ * the largest product of each c in place of 9, so expect two to three times the error of the direct
+ * contracts. Weight gradient: a leaf, its tree and 12 more, on the sums of |v||f|. Where a product with
+ * 0.5f is subnormal, at most 2^-148 of it is lost in u. src/check/real_winograd.c holds these bounds.
+ */
+#ifndef LKS_CONTRACT_WINOGRAD_H
+#define LKS_CONTRACT_WINOGRAD_H
+
+#include "contract/conv.h"
+
+/* Tiles over `size` rows or columns. */
+LKS_INLINE U32 lks_winograd_tiles(U32 size)
+{
+    return (size + 1u) / 2u;
+}
+
+/* ---- the transforms, on private arrays [row][column] ---- */
+
+/* Step 1: d becomes v in place. */
+LKS_INLINE void lks_winograd_patch(F32 *d)
+{
+    for (U32 j = 0u; j < 4u; j++) {
+        F32 d1 = d[4u + j], d2 = d[8u + j];
+        d[j] = d[j] - d2;
+        d[4u + j] = d1 + d2;
+        d[8u + j] = d2 - d1;
+        d[12u + j] = d1 - d[12u + j];
+    }
+    for (U32 i = 0u; i < 16u; i += 4u) {
+        F32 t1 = d[i + 1u], t2 = d[i + 2u];
+        d[i] = d[i] - t2;
+        d[i + 1u] = t1 + t2;
+        d[i + 2u] = t2 - t1;
+        d[i + 3u] = t1 - d[i + 3u];
+    }
+}
+
+/* Step 2: u[16] from g[9]. */
+LKS_INLINE void lks_winograd_kernel(const F32 *g, F32 *u)
+{
+    for (U32 s = 0u; s < 3u; s++) {
+        F32 ends = g[s] + g[6u + s];
+        u[s] = g[s];
+        u[4u + s] = (ends + g[3u + s]) * 0.5f;
+        u[8u + s] = (ends - g[3u + s]) * 0.5f;
+        u[12u + s] = g[6u + s];
+    }
+    for (U32 i = 0u; i < 16u; i += 4u) {
+        F32 a1 = u[i + 1u], a2 = u[i + 2u], ends = u[i] + a2;
+        u[i + 1u] = (ends + a1) * 0.5f;
+        u[i + 2u] = (ends - a1) * 0.5f;
+        u[i + 3u] = a2;
+    }
+}
+
+/* Step 4: y[4] from m[16], which it overwrites. */
+LKS_INLINE void lks_winograd_outputs(F32 *m, F32 *y)
+{
+    for (U32 j = 0u; j < 4u; j++) {
+        F32 m1 = m[4u + j], m2 = m[8u + j];
+        m[j] = (m[j] + m1) + m2;
+        m[4u + j] = (m1 - m2) - m[12u + j];
+    }
+    for (U32 i = 0u; i < 2u; i++) {
+        y[2u * i] = (m[4u * i] + m[4u * i + 1u]) + m[4u * i + 2u];
+        y[2u * i + 1u] = (m[4u * i + 1u] - m[4u * i + 2u]) - m[4u * i + 3u];
+    }
+}
+
+/* Weight gradient, step 2: f[16] from e[4]. */
+LKS_INLINE void lks_winograd_spread(const F32 *e, F32 *f)
+{
+    for (U32 j = 0u; j < 2u; j++) {
+        f[j] = e[j];
+        f[4u + j] = e[j] + e[2u + j];
+        f[8u + j] = e[j] - e[2u + j];
+        f[12u + j] = -e[2u + j];
+    }
+    for (U32 i = 0u; i < 16u; i += 4u) {
+        F32 t0 = f[i], t1 = f[i + 1u];
+        f[i + 1u] = t0 + t1;
+        f[i + 2u] = t0 - t1;
+        f[i + 3u] = -t1;
+    }
+}
+
+/* Weight gradient, step 4: dw[9] from q[16], which it overwrites. */
+LKS_INLINE void lks_winograd_weights(F32 *q, F32 *dw)
+{
+    for (U32 j = 0u; j < 4u; j++) {
+        F32 half_sum = (q[4u + j] + q[8u + j]) * 0.5f;
+        q[j] = q[j] + half_sum;
+        q[4u + j] = (q[4u + j] - q[8u + j]) * 0.5f;
+        q[8u + j] = half_sum + q[12u + j];
+    }
+    for (U32 r = 0u; r < 3u; r++) {
+        F32 half_sum = (q[4u * r + 1u] + q[4u * r + 2u]) * 0.5f;
+        dw[3u * r] = q[4u * r] + half_sum;
+        dw[3u * r + 1u] = (q[4u * r + 1u] - q[4u * r + 2u]) * 0.5f;
+        dw[3u * r + 2u] = half_sum + q[4u * r + 3u];
+    }
+}
+
+/* ---- items ---- */
+
+/* d[side * side]: the square of image n of x[n][h][w][c] at (row, col), which wrap where negative. */
+LKS_INLINE void lks_winograd_load(LKS_GLOBAL LKS_CONST F32 *x, U64 n, U32 h, U32 w, U32 channels,
+                                  U32 row, U32 col, U32 side, U32 c, F32 *d)
+{
+    for (U32 i = 0u; i < side; i++) {
+        for (U32 j = 0u; j < side; j++) {
+            U32 y = row + i, z = col + j; /* of 32 bits, so that they wrap back */
+            d[i * side + j] =
+                y < h && z < w ? x[((n * h + y) * w + z) * channels + c] : 0.0f;
+        }
+    }
+}
+
+/* Output (row, col) of a tile after steps 1 to 4; kernels g[r][s] stand at
+ * g[first + c * step + (turned: 8 - (3*r + s), else 3*r + s) * tap]. */
+LKS_INLINE F32 lks_winograd_sum(LKS_GLOBAL LKS_CONST F32 *x, U64 n, U32 h, U32 w, U32 channels,
+                                U32 row, U32 col, LKS_GLOBAL LKS_CONST F32 *g, U64 first, U64 step,
+                                U32 tap, I32 turned, U32 output)
+{
+    F32 m[16], v[16], u[16], k[9], y[4];
+    for (U32 i = 0u; i < 16u; i++)
+        m[i] = 0.0f;
+    for (U32 c = 0u; c < channels; c++) {
+        lks_winograd_load(x, n, h, w, channels, row, col, 4u, c, v);
+        lks_winograd_patch(v);
+        for (U32 i = 0u; i < 9u; i++)
+            k[i] = g[first + c * step + (turned ? 8u - i : i) * tap];
+        lks_winograd_kernel(k, u);
+        for (U32 i = 0u; i < 16u; i++)
+            m[i] = lks_fma(v[i], u[i], m[i]);
+    }
+    lks_winograd_outputs(m, y);
+    return y[output];
+}
+
+LKS_INLINE void winograd_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CONST F32 *w,
+                              LKS_GLOBAL LKS_CONST F32 *bias, LKS_GLOBAL F32 *y,
+                              const struct lks_conv_dims *d, U64 i)
+{
+    U32 k = (U32)(i % d->k);
+    U64 p = i / d->k;
+    U32 ow = (U32)(p % d->ow);
+    U32 oh = (U32)(p / d->ow % d->oh);
+    U64 n = p / d->ow / d->oh;
+    F32 v = lks_winograd_sum(x, n, d->h, d->w, d->c, oh / 2u * 2u - d->pad_h,
+                             ow / 2u * 2u - d->pad_w, w, (U64)k * 9u * d->c, 1u, d->c, 0,
+                             oh % 2u * 2u + ow % 2u);
+    if (d->extra != 0u)
+        v = v + bias[k];
+    v = v + 0.0f;
+    if (d->relu != 0u)
+        v = lks_conv_relu(v);
+    y[i] = v;
+}
+
+LKS_INLINE void winograd_data_grad_item(LKS_GLOBAL LKS_CONST F32 *dy, LKS_GLOBAL LKS_CONST F32 *w,
+                                        LKS_GLOBAL LKS_CONST F32 *extra, LKS_GLOBAL F32 *dx,
+                                        const struct lks_conv_dims *d, U64 i)
+{
+    U32 c = (U32)(i % d->c);
+    U64 p = i / d->c;
+    U32 iw = (U32)(p % d->w);
+    U32 ih = (U32)(p / d->w % d->h);
+    U64 n = p / d->w / d->h;
+    F32 v = lks_winograd_sum(dy, n, d->oh, d->ow, d->k, ih / 2u * 2u + d->pad_h - 2u,
+                             iw / 2u * 2u + d->pad_w - 2u, w, c, 9u * (U64)d->c, d->c, 1,
+                             ih % 2u * 2u + iw % 2u);
+    if (d->extra == 2u)
+        v = v + extra[c];
+    v = v + 0.0f;
+    if (d->extra == 1u)
+        v = lks_select(extra[i] <= 0.0f, 0.0f, v);
+    dx[i] = v;
+}
+
+/* acc[16]: the sums of leaf `leaf` for the weights (k, c). */
+LKS_INLINE void lks_winograd_leaf(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CONST F32 *dy,
+                                  const struct lks_conv_dims *d, U32 k, U32 c, U32 leaf, F32 *acc)
+{
+    U32 n0, n1, r0, r1;
+    F32 v[16], e[4], f[16];
+    for (U32 i = 0u; i < 16u; i++)
+        acc[i] = 0.0f;
+    lks_leaf_range(&d->leaf, leaf, &n0, &n1, &r0, &r1);
+    for (U32 n = n0; n < n1; n++) {
+        for (U32 th = r0; th < r1; th++) {
+            for (U32 tw = 0u; tw < d->leaf.cols; tw++) {
+                lks_winograd_load(x, n, d->h, d->w, d->c, 2u * th - d->pad_h, 2u * tw - d->pad_w,
+                                  4u, c, v);
+                lks_winograd_patch(v);
+                lks_winograd_load(dy, n, d->oh, d->ow, d->k, 2u * th, 2u * tw, 2u, k, e);
+                lks_winograd_spread(e, f);
+                for (U32 i = 0u; i < 16u; i++)
+                    acc[i] = lks_fma(v[i], f[i], acc[i]);
+            }
+        }
+    }
+}
+
+LKS_INLINE void winograd_weight_grad_item(LKS_GLOBAL LKS_CONST F32 *x,
+                                          LKS_GLOBAL LKS_CONST F32 *dy, LKS_GLOBAL F32 *dw,
+                                          const struct lks_conv_dims *d, U64 i)
+{
+    U32 c = (U32)(i % d->c);
+    U32 tap = (U32)(i / d->c % 9u);
+    U32 k = (U32)(i / d->c / 9u);
+    struct lks_leaf_tree t[16];
+    F32 acc[16], out[9];
+    for (U32 j = 0u; j < 16u; j++)
+        lks_leaf_tree_init(&t[j]);
+    for (U32 leaf = 0u; leaf < d->leaf.leaves; leaf++) {
+        lks_winograd_leaf(x, dy, d, k, c, leaf, acc);
+        for (U32 j = 0u; j < 16u; j++)
+            lks_leaf_tree_push(&t[j], &d->leaf, acc[j]);
+    }
+    for (U32 j = 0u; j < 16u; j++)
+        acc[j] = lks_leaf_tree_root(&t[j]);
+    lks_winograd_weights(acc, out);
+    dw[i] = out[tap] + 0.0f;
+}
+
+#endif
