@@ -22,8 +22,12 @@ extern "C" {
  * NAME.bias [out], and writes its value to *y: y[n,oh,ow,k] = sum over r,s,c of
  * x[n, oh*stride - top + r*dilation, ow*stride_w - left + s*dilation_w, c] * w[k,r,s,c] + b[k].
  * x is [H,W,C], y is [OH,OW,out] with OH = (H + top + bottom - dilation (kernel - 1) - 1) / stride +
- * 1, rounded down; OW alike.
+ * 1, rounded down; OW alike. LKS_E_ARGUMENT for an algo that the other fields do not allow.
  */
+enum lks_conv_algo {
+    LKS_CONV_DIRECT,
+    LKS_CONV_WINOGRAD /* F(2x2, 3x3): other bits; kernel 3, stride, dilation and groups 1 only */
+};
 struct lks_conv2d_params {
     const char *name;             /* of the layer; NULL: conv1, conv2, ... */
     const char *share;            /* NULL, or an earlier layer whose parameters this one takes */
@@ -35,6 +39,7 @@ struct lks_conv2d_params {
     bool no_bias;
     int32_t kernel_w, stride_w, dilation_w; /* of the width, if it differs from the height's; 0: not */
     int32_t pads[4]; /* top, bottom, left, right; in place of `pad` if one is not 0 */
+    enum lks_conv_algo algo; /* which sums are taken, hence the bits (docs/numerics.md, rule 7) */
 };
 #ifndef __cplusplus
 #define lks_conv2d_params(...) (&(struct lks_conv2d_params){__VA_ARGS__})

@@ -47,6 +47,28 @@ static lks_status fill(const char *name, const struct lks_conv2d_params *p, bool
     return LKS_OK;
 }
 
+/* The operator that `p` asks for. */
+static lks_status operator_of(const char *name, const struct lks_conv2d_params *p,
+                              const int64_t kernel[2], const struct lksi_conv2d_attr *a,
+                              const char **op)
+{
+    *op = "conv2d";
+    if (p->algo == LKS_CONV_DIRECT)
+        return LKS_OK;
+    if (p->algo != LKS_CONV_WINOGRAD)
+        return lksi_fail(LKS_E_ARGUMENT, "%s: unknown algo %d", name, (int)p->algo);
+    if (kernel[0] != 3 || kernel[1] != 3 || a->stride_h != 1 || a->stride_w != 1 ||
+        a->dilation_h != 1 || a->dilation_w != 1 || a->groups != 1)
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "%s: `algo: winograd` serves kernels of 3 x 3 with stride 1, dilation 1 and "
+                         "one group; this one is %d x %d with stride %u x %u, dilation %u x %u and "
+                         "%u groups",
+                         name, (int)kernel[0], (int)kernel[1], a->stride_h, a->stride_w,
+                         a->dilation_h, a->dilation_w, a->groups);
+    *op = "winograd";
+    return LKS_OK;
+}
+
 /* The convolution of the image `x`. */
 static lks_status conv(lks_graph *g, const char *name, const char *prefix, lks_value x,
                        const int64_t kernel[2], const struct lksi_conv2d_attr *a,
@@ -56,7 +78,10 @@ static lks_status conv(lks_graph *g, const char *name, const char *prefix, lks_v
     lksi_value in[3] = {x}, out;
     const struct lksi_desc *d = &g->value[x].desc;
     int64_t groups = a->groups, taps = kernel[0] * kernel[1];
-    lks_status st;
+    const char *op;
+    lks_status st = operator_of(name, p, kernel, a, &op);
+    if (st != LKS_OK)
+        return st;
     if (d->dim[3] % groups != 0 || p->out % groups != 0)
         return lksi_fail(LKS_E_ARGUMENT,
                          "%s: %lld input and %d output channels do not divide "
@@ -71,7 +96,7 @@ static lks_status conv(lks_graph *g, const char *name, const char *prefix, lks_v
     if (st == LKS_OK && !p->no_bias)
         st = lksi_layer_param(&l, "bias", &b, fan_in, fan_out, LKSI_START_BIAS, &in[2]);
     if (st == LKS_OK)
-        st = lksi_graph_add_node(g, l.name, "conv2d", a, p->no_bias ? 2 : 3, in, &out);
+        st = lksi_graph_add_node(g, l.name, op, a, p->no_bias ? 2 : 3, in, &out);
     if (st == LKS_OK)
         *y = out;
     return st;

@@ -3,25 +3,41 @@
  */
 #include "model/kind.h"
 
+/* `algo: winograd`. */
+static lks_status read_algo(const struct lksi_layer_in *l, enum lks_conv_algo *algo)
+{
+    static const char *const words[] = {"direct", "winograd"};
+    const struct lksi_node *node = lksi_node_get(l->map, "algo");
+    size_t at = 0;
+    lks_status st = node != NULL ? lksi_node_choice(node, words, LKSI_COUNT(words), &at) : LKS_OK;
+    *algo = at == 1 ? LKS_CONV_WINOGRAD : LKS_CONV_DIRECT;
+    return st;
+}
+
 static lks_status build_conv(const struct lksi_layer_in *l, bool sequence, lks_value *y)
 {
     int64_t out, groups = 1;
     struct lksi_window w;
     bool bias = true;
+    enum lks_conv_algo algo = LKS_CONV_DIRECT;
     lks_status st;
     LKSI_TRY(lksi_need_int(l->map, "out", 1, LKSI_MAX_CHANNELS, "out: 32", &out));
     LKSI_TRY(lksi_window_read(l, false, &w));
     LKSI_TRY(lksi_map_int(l->map, "groups", 1, LKSI_MAX_CHANNELS, "groups: 1", &groups));
     LKSI_TRY(lksi_map_bool(l->map, "bias", "bias: false", &bias));
+    if (!sequence)
+        LKSI_TRY(read_algo(l, &algo));
     LKSI_TRY((sequence ? lks_graph_conv1d : lks_graph_conv2d)(
         l->graph, l->x[0],
         lks_conv2d_params(.name = l->name, .share = l->share, .out = (int32_t)out,
-                          LKSI_WINDOW_FIELDS(w), .groups = (int32_t)groups, .no_bias = !bias),
+                          LKSI_WINDOW_FIELDS(w), .groups = (int32_t)groups, .no_bias = !bias,
+                          .algo = algo),
         y));
     lksi_str_add(l->canon, " name=%s out=%d", l->name, (int)out);
     lksi_window_canon(l->canon, &w);
     lksi_canon_pair(l->canon, "dilation", w.dilation);
-    lksi_str_add(l->canon, " groups=%d bias=%d", (int)groups, bias);
+    lksi_str_add(l->canon, " groups=%d bias=%d%s", (int)groups, bias,
+                 algo == LKS_CONV_WINOGRAD ? " algo=winograd" : "");
 fail:
     return st;
 }
@@ -97,7 +113,7 @@ const struct lksi_kind lksi_kinds_conv[] = {
      .shares = true,
      .min_in = 1,
      .max_in = 1,
-     .keys = {"out", LKSI_WINDOW_KEYS, "groups", "bias"},
+     .keys = {"out", LKSI_WINDOW_KEYS, "groups", "bias", "algo"},
      .build = build_conv2d},
     {.word = "conv1d",
      .prefix = "conv1d_",

@@ -29,12 +29,14 @@ class Windows(Case):
     def test_spellings(self):
         first = self.sha(MODEL)
         for same in ("kernel: [3, 3], pad: 1", "kernel: 3, pad: [1, 1]", "kernel: 3, pad: same",
-                     "kernel: 3, pad: [1, 1, 1, 1], stride: [1, 1], dilation: [1, 1]"):
+                     "kernel: 3, pad: [1, 1, 1, 1], stride: [1, 1], dilation: [1, 1]",
+                     "kernel: 3, pad: 1, algo: direct"):
             self.assertEqual(self.sha(MODEL.replace("kernel: 3, pad: 1", same)), first, same)
         seen = {first}
         for other in ("kernel: [3, 1], pad: 1", "kernel: [1, 3], pad: 1", "kernel: 3, pad: [1, 0]",
                       "kernel: 3, pad: [1, 0, 1, 1]", "kernel: 3, pad: [1, 1, 1, 0]",
-                      "kernel: 3, pad: 1, stride: [2, 1]", "kernel: 3, pad: 1, dilation: [1, 2]"):
+                      "kernel: 3, pad: 1, stride: [2, 1]", "kernel: 3, pad: 1, dilation: [1, 2]",
+                      "kernel: 3, pad: 1, algo: winograd"):
             seen.add(self.sha(MODEL.replace("kernel: 3, pad: 1", other)))
         for other in ("{kernel: 2, ceil: true}", "{kernel: 2, stride: 2, dilation: 2}"):
             seen.add(self.sha(MODEL.replace("{kernel: 2}", other)))
@@ -42,7 +44,7 @@ class Windows(Case):
         seen.add(self.sha(MODEL.replace("maxpool: {kernel: 2}", "avgpool: {kernel: 2, count_pad: true}")))
         seen.add(self.sha(MODEL.replace("maxpool: {kernel: 2}", "global_avgpool")))
         seen.add(self.sha(MODEL.replace("maxpool: {kernel: 2}", "global_maxpool")))
-        self.assertEqual(len(seen), 14)
+        self.assertEqual(len(seen), 15)
 
     def test_same_pads_the_end_more(self):
         text = MODEL.replace("kernel: 3, pad: 1", "kernel: 3, stride: 2, pad: %s")
@@ -53,6 +55,10 @@ class Windows(Case):
         self.refused("kernel: 3, pad: 1", "kernel: [3, 0]", "1", line=7)
         self.refused("kernel: 3, pad: 1", "kernel: 3, pad: [1, 1, 1]", "`pad` has 3 numbers", line=7)
         self.refused("kernel: 3, pad: 1", "kernel: 3, pad: valid", line=7)
+        self.refused("kernel: 3, pad: 1", "kernel: 3, algo: winnograd", "`winograd`", line=7)
+        for window in ("kernel: 5", "kernel: [3, 1]", "kernel: 3, stride: 2", "kernel: 3, dilation: 2"):
+            self.refused("kernel: 3, pad: 1", window + ", algo: winograd",
+                         "`algo: winograd` serves kernels of 3 x 3 with stride 1", line=7)
         self.refused("maxpool: {kernel: 2}", "maxpool: {kernel: 2, count_pad: true}", "count_pad",
                      line=9)
         self.refused("maxpool: {kernel: 2}", "avgpool: {kernel: 2, pad: 2}", "padding 2", line=9)
