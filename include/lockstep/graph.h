@@ -12,9 +12,8 @@
  *     lks_graph_conv2d(g, x, lks_conv2d_params(.out = 32, .kernel = 5, .pad = 2), &y);
  *
  * Building reports LKS_E_ARGUMENT for shapes or parameters that do not fit (the text names the
- * layer) and LKS_E_MEMORY. A graph in which a call failed is only good for lks_graph_destroy: where
- * parts of the layer are left in it, later calls and lks_trainer_create refuse it with
- * LKS_E_ARGUMENT. Names are copied and must be unique in a graph. No function here blocks. A graph
+ * layer) and LKS_E_MEMORY. A call that fails leaves the graph as it was, so that a corrected one may
+ * follow. Names are copied and must be unique in a graph. No function here blocks. A graph
  * is used by one thread at a time; a trainer takes its own copy.
  *
  * In C++ the literal macros do not exist: take lks_conv2d_params_default() and set its fields.

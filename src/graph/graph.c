@@ -1,12 +1,11 @@
 /*
- * graph.c - values and nodes; copies for a batch size. Layers are in layers.c, gradients in
- * autodiff.c.
+ * graph.c - values and nodes; copies for a batch size. Layers are in layer_FAMILY.c, gradients in
+ * autodiff.c, names in names.c.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/stream.h"
 #include "graph/graph.h"
 
 static lks_status builder_apply(struct lksi_builder *b, const char *op, const void *attr, int n_in,
@@ -51,18 +50,8 @@ void lks_graph_destroy(lks_graph **graph)
     if (graph == NULL || *graph == NULL)
         return;
     g = *graph;
-    for (size_t i = 0; i < g->n_value; i++)
-        free(g->value[i].name);
-    for (size_t i = 0; i < g->n_node; i++) {
-        free((void *)g->node[i].call.attr);
-        free(g->node[i].name);
-        free(g->node[i].fused);
-    }
-    for (size_t i = 0; i < g->n_param; i++)
-        free(g->param[i].name);
+    lksi_graph_free_behind(g, &(struct lks_graph){0});
     free(g->name);
-    for (size_t i = 0; i < g->n_loss; i++)
-        free(g->losses[i].name);
     free(g->value);
     free(g->node);
     free(g->param);
@@ -70,42 +59,6 @@ void lks_graph_destroy(lks_graph **graph)
     free(g->norm);
     free(g);
     *graph = NULL;
-}
-
-/* Where `name` stands in the table of names, or the empty place where it would. */
-static size_t name_place(const struct lks_graph *g, const char *name)
-{
-    size_t at = lksi_fnv1a32(name, strlen(name)) & (g->cap_name - 1);
-    while (g->name[at] != LKSI_NONE && strcmp(g->value[g->name[at]].name, name) != 0)
-        at = (at + 1) & (g->cap_name - 1);
-    return at;
-}
-
-lksi_value lksi_graph_find(const struct lks_graph *g, const char *name)
-{
-    return g->cap_name > 0 ? g->name[name_place(g, name)] : LKSI_NONE;
-}
-
-/* Room in the table for one more name. */
-static bool grow_names(struct lks_graph *g)
-{
-    struct lks_graph old = *g;
-    if (2 * (g->n_name + 1) <= g->cap_name)
-        return true;
-    g->cap_name = g->cap_name > 0 ? 2 * g->cap_name : 64;
-    g->name = lksi_alloc(g->cap_name, sizeof *g->name);
-    if (g->name == NULL) {
-        g->name = old.name;
-        g->cap_name = old.cap_name;
-        return false;
-    }
-    for (size_t i = 0; i < g->cap_name; i++)
-        g->name[i] = LKSI_NONE;
-    for (size_t i = 0; i < old.cap_name; i++)
-        if (old.name[i] != LKSI_NONE)
-            g->name[name_place(g, g->value[old.name[i]].name)] = old.name[i];
-    free(old.name);
-    return true;
 }
 
 static lks_status add_value(struct lks_graph *g, enum lksi_value_kind kind, const char *name,
@@ -117,7 +70,7 @@ static lks_status add_value(struct lks_graph *g, enum lksi_value_kind kind, cons
         return lksi_fail(LKS_E_ARGUMENT, "the name `%s` is used twice in the graph", name);
     if (!lksi_grow(&g->value, &g->cap_value, g->n_value + 1, sizeof *g->value))
         return LKS_E_MEMORY;
-    if (name != NULL && !grow_names(g))
+    if (name != NULL && !lksi_graph_room_for_name(g))
         return LKS_E_MEMORY;
     if (name != NULL && (copy = lksi_strdup(name)) == NULL)
         return LKS_E_MEMORY;
@@ -128,18 +81,16 @@ static lks_status add_value(struct lks_graph *g, enum lksi_value_kind kind, cons
     v->desc = *desc;
     v->node = -1;
     v->home = LKSI_NONE;
-    if (name != NULL) {
-        g->name[name_place(g, name)] = (lksi_value)g->n_value;
-        g->n_name++;
-    }
     *out = (lksi_value)g->n_value++;
+    if (name != NULL)
+        lksi_graph_enter_name(g, *out);
     return LKS_OK;
 }
 
 lks_status lksi_graph_add_input(struct lks_graph *g, const char *name,
                                 const struct lksi_desc *desc, bool batched, lksi_value *out)
 {
-    lksi_value v;
+    lksi_value v = LKSI_NONE;
     lks_status st = add_value(g, LKSI_VALUE_INPUT, name, desc, &v);
     if (st != LKS_OK)
         return st;
@@ -164,7 +115,7 @@ lks_status lksi_graph_add_state(struct lks_graph *g, const char *name,
                                 const struct lksi_desc *desc, lksi_value home, int64_t offset,
                                 lksi_value *out)
 {
-    lksi_value v;
+    lksi_value v = LKSI_NONE;
     lks_status st = add_value(g, LKSI_VALUE_STATE, name, desc, &v);
     if (st != LKS_OK)
         return st;
@@ -244,20 +195,7 @@ fail:
 lks_status lksi_graph_add_node(struct lks_graph *g, const char *name, const char *op,
                                const void *attr, int n_in, const lksi_value *in, lksi_value *out)
 {
-    return lksi_graph_note(g, add_node(g, name, op, attr, n_in, in, out));
-}
-
-lks_status lksi_graph_note(struct lks_graph *g, lks_status st)
-{
-    g->failed = g->failed || (st != LKS_OK && g->n_value != g->began);
-    return st;
-}
-
-lks_status lksi_graph_check(const struct lks_graph *g)
-{
-    return !g->failed ? LKS_OK
-                      : lksi_fail(LKS_E_ARGUMENT, "an earlier call on this graph failed, so parts "
-                                                  "may be missing; destroy it and build a new one");
+    LKSI_RETURN_WHOLE(g, add_node(g, name, op, attr, n_in, in, out));
 }
 
 lks_status lksi_graph_make_input(struct lks_graph *g, lksi_value x, const char *op,

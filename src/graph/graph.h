@@ -95,8 +95,6 @@ struct lks_graph {
     struct lksi_loss losses[LKSI_MAX_LOSSES];
     size_t n_loss;
     lksi_value step;          /* LKSI_NONE before its first use (lksi_graph_step_value) */
-    size_t began;             /* values as the public call began (lksi_layer_check) */
-    bool failed;              /* one failed and left something behind: nothing more is taken */
     const char *scope;        /* prefix of the names of nodes being added */
 };
 
@@ -124,16 +122,36 @@ lks_status lksi_graph_add_state(struct lks_graph *g, const char *name,
 /* Adds an operator behind the others. `name` may be NULL. */
 lks_status lksi_graph_add_node(struct lks_graph *g, const char *name, const char *op,
                                const void *attr, int n_in, const lksi_value *in, lksi_value *out);
-/* LKS_E_ARGUMENT if a call on the graph failed before and left something behind. */
-lks_status lksi_graph_check(const struct lks_graph *g);
-/* Returns `st`; if it is a failure, notes whether the public call left something behind. */
-lks_status lksi_graph_note(struct lks_graph *g, lks_status st);
+
+/*
+ * A public call that adds more than one thing ends with
+ *     LKSI_RETURN_WHOLE(g, add_it(g, ...));
+ * which returns add_it's status and, if that is a failure, takes back all that it added (whole.c).
+ * It may hold others. `g` may be NULL. Only what lies in struct lks_graph itself and new entries of
+ * its arrays are taken back, so add_it must change no entry that was there before.
+ */
+#define LKSI_RETURN_WHOLE(g, call)                                                                 \
+    do {                                                                                           \
+        const struct lks_graph before_ = lksi_graph_mark(g);                                       \
+        return lksi_graph_settle(g, &before_, (call));                                             \
+    } while (0)
+struct lks_graph lksi_graph_mark(const struct lks_graph *g);
+lks_status lksi_graph_settle(struct lks_graph *g, const struct lks_graph *before, lks_status st);
+/* Frees what the entries of g's arrays own that `before` did not have. */
+void lksi_graph_free_behind(struct lks_graph *g, const struct lks_graph *before);
+
 /* Lets the input `x` be the output of an operator that runs before all others. Its inputs are inputs
  * or states. Before gradients only: it moves the nodes. */
 lks_status lksi_graph_make_input(struct lks_graph *g, lksi_value x, const char *op,
                                  const void *attr, int n_in, const lksi_value *in);
 /* Value with this name, or LKSI_NONE. */
 lksi_value lksi_graph_find(const struct lks_graph *g, const char *name);
+/* Makes room in the table of names for one more; false if memory is out. */
+bool lksi_graph_room_for_name(struct lks_graph *g);
+/* Enters the value `v`, which has a name that is not in the table; there must be room. */
+void lksi_graph_enter_name(struct lks_graph *g, lksi_value v);
+/* Empties the table and enters all named values. */
+void lksi_graph_enter_names(struct lks_graph *g);
 
 /* A copy of a model graph with another batch size and leaf. */
 lks_status lksi_graph_at_batch(struct lks_graph **copy, const struct lks_graph *model,

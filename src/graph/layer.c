@@ -13,8 +13,7 @@ lks_status lksi_layer_check(lks_graph *g, const char *what, lks_value x, const v
         return lksi_fail(LKS_E_ARGUMENT, "%s: the graph or the result pointer is NULL", what);
     if (x < 0 || (size_t)x >= g->n_value)
         return lksi_fail(LKS_E_ARGUMENT, "%s: %d is no value of this graph", what, (int)x);
-    g->began = g->n_value;
-    return lksi_graph_check(g);
+    return LKS_OK;
 }
 
 static lks_status add_input(lks_graph *g, enum lksi_dtype dtype, const char *name, int rank,
@@ -24,8 +23,6 @@ static lks_status add_input(lks_graph *g, enum lksi_dtype dtype, const char *nam
     int64_t left = INT32_MAX; /* elements, so that a whole batch is counted in 64 bits */
     if (g == NULL || name == NULL || dims == NULL || out == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "lks_graph_input: an argument is NULL");
-    if (lksi_graph_check(g) != LKS_OK)
-        return LKS_E_ARGUMENT;
     if (rank < 1 || rank > 4)
         return lksi_fail(LKS_E_ARGUMENT, "input `%s`: rank %d, expected 1 to 4", name, rank);
     d.dim[0] = g->batch;
@@ -102,7 +99,16 @@ static lks_status find_shared(const struct lksi_layer_head *l, const char *suffi
                      name);
 }
 
-static lks_status add_param(const struct lksi_layer_head *l, const char *suffix,
+static lks_status check_size(const char *name, const struct lksi_desc *d)
+{
+    char text[96];
+    return lksi_desc_fits(d)
+               ? LKS_OK
+               : lksi_fail(LKS_E_ARGUMENT, "`%s` would be %s, more than 2^48 elements", name,
+                           lksi_desc_text(d, text));
+}
+
+lks_status lksi_layer_param(const struct lksi_layer_head *l, const char *suffix,
                             const struct lksi_desc *desc, int64_t fan_in, int64_t fan_out,
                             enum lksi_param_start start, lksi_value *out)
 {
@@ -113,6 +119,8 @@ static lks_status add_param(const struct lksi_layer_head *l, const char *suffix,
     if (l->share != NULL)
         return find_shared(l, suffix, desc, out);
     st = tensor_name(l->name, suffix, name);
+    if (st == LKS_OK)
+        st = check_size(name, desc);
     if (st != LKS_OK)
         return st;
     if (!lksi_grow(&g->param, &g->cap_param, g->n_param + 1, sizeof *g->param))
@@ -136,14 +144,7 @@ static lks_status add_param(const struct lksi_layer_head *l, const char *suffix,
     return LKS_OK;
 }
 
-lks_status lksi_layer_param(const struct lksi_layer_head *l, const char *suffix,
-                            const struct lksi_desc *desc, int64_t fan_in, int64_t fan_out,
-                            enum lksi_param_start start, lksi_value *out)
-{
-    return lksi_graph_note(l->g, add_param(l, suffix, desc, fan_in, fan_out, start, out));
-}
-
-static lks_status add_buffer(const struct lksi_layer_head *l, const char *suffix, int64_t n,
+lks_status lksi_layer_buffer(const struct lksi_layer_head *l, const char *suffix, int64_t n,
                              float start, lksi_value *out)
 {
     lks_graph *g = l->g;
@@ -158,12 +159,6 @@ static lks_status add_buffer(const struct lksi_layer_head *l, const char *suffix
     if (st == LKS_OK)
         g->buffer[g->n_buffer++] = (struct lksi_buffer){*out, start};
     return st;
-}
-
-lks_status lksi_layer_buffer(const struct lksi_layer_head *l, const char *suffix, int64_t n,
-                             float start, lksi_value *out)
-{
-    return lksi_graph_note(l->g, add_buffer(l, suffix, n, start, out));
 }
 
 lks_status lksi_layer_apply(lks_graph *g, const char *name, const char *op, const void *attr,

@@ -1,5 +1,6 @@
 /*
- * layer.h - what the layer functions (layer_FAMILY.c) share: checks, names, parameters.
+ * layer.h - what the layer functions (layer_FAMILY.c) share: checks, names, parameters. A layer that
+ * adds more than one value, node or parameter is a function of its own under LKSI_RETURN_WHOLE.
  */
 #ifndef LKSI_GRAPH_LAYER_H
 #define LKSI_GRAPH_LAYER_H
@@ -17,8 +18,7 @@ struct lksi_layer_head {
     const char *share; /* the layer whose parameters it takes, or NULL */
 };
 
-/* Begins every public call: `x` is a value of the graph, `out` is not NULL, and no earlier call
- * failed half way. */
+/* Begins every public call: `x` is a value of the graph, and `out` is not NULL. */
 lks_status lksi_layer_check(lks_graph *g, const char *what, lks_value x, const void *out);
 
 /* Begins a layer with parameters: its name is `given`, or "PREFIXn" for the n-th of its kind. */

@@ -57,7 +57,7 @@ static lks_status apply_two(lks_graph *g, const char *op, lks_value a, lks_value
 #define TWO(name)                                                                                  \
     lks_status lks_graph_##name(lks_graph *g, lks_value a, lks_value b, lks_value *y)              \
     {                                                                                              \
-        return apply_two(g, #name, a, b, y);                                                       \
+        LKSI_RETURN_WHOLE(g, apply_two(g, #name, a, b, y));                                        \
     }
 TWO(add)
 TWO(sub)
@@ -131,18 +131,17 @@ static lks_status apply_param(lks_graph *g, const char *prefix, const char *suff
 lks_status lks_graph_scale(lks_graph *g, lks_value x, const struct lks_channel_params *p,
                            lks_value *y)
 {
-    return apply_param(g, "scale", "weight", "mul", x, p, LKSI_START_SCALE, y);
+    LKSI_RETURN_WHOLE(g, apply_param(g, "scale", "weight", "mul", x, p, LKSI_START_SCALE, y));
 }
 
 lks_status lks_graph_bias(lks_graph *g, lks_value x, const struct lks_channel_params *p,
                           lks_value *y)
 {
-    return apply_param(g, "bias", "bias", "add_wide", x, p, LKSI_START_BIAS, y);
+    LKSI_RETURN_WHOLE(g, apply_param(g, "bias", "bias", "add_wide", x, p, LKSI_START_BIAS, y));
 }
 
 /* relu(x) + weight * min(x, 0): each element has one summand that is a zero. */
-lks_status lks_graph_prelu(lks_graph *g, lks_value x, const struct lks_channel_params *p,
-                           lks_value *y)
+static lks_status prelu(lks_graph *g, lks_value x, const struct lks_channel_params *p, lks_value *y)
 {
     struct lksi_unary_attr below = {-INFINITY, 0.0f};
     struct lksi_layer_head l;
@@ -164,10 +163,16 @@ lks_status lks_graph_prelu(lks_graph *g, lks_value x, const struct lks_channel_p
     return st;
 }
 
+lks_status lks_graph_prelu(lks_graph *g, lks_value x, const struct lks_channel_params *p,
+                           lks_value *y)
+{
+    LKSI_RETURN_WHOLE(g, prelu(g, x, p, y));
+}
+
 /* ---- dropout ---- */
 
-lks_status lks_graph_dropout(lks_graph *g, lks_value x, const struct lks_dropout_params *p,
-                             lks_value *y)
+static lks_status dropout(lks_graph *g, lks_value x, const struct lks_dropout_params *p,
+                          lks_value *y)
 {
     struct lksi_dropout_attr attr;
     struct lksi_layer_head l;
@@ -192,4 +197,10 @@ lks_status lks_graph_dropout(lks_graph *g, lks_value x, const struct lks_dropout
     if (st == LKS_OK)
         *y = out;
     return st;
+}
+
+lks_status lks_graph_dropout(lks_graph *g, lks_value x, const struct lks_dropout_params *p,
+                             lks_value *y)
+{
+    LKSI_RETURN_WHOLE(g, dropout(g, x, p, y));
 }

@@ -11,9 +11,10 @@ static lks_status fill(const char *name, const struct lks_conv2d_params *p, bool
 {
     if (p == NULL || p->out < 1 || p->kernel < 1 || p->stride < 0 || p->dilation < 0 ||
         p->pad < 0 || p->groups < 0 || p->kernel_w < 0 || p->stride_w < 0 || p->dilation_w < 0 ||
-        p->pads[0] < 0 || p->pads[1] < 0 || p->pads[2] < 0 || p->pads[3] < 0)
+        p->pads[0] < 0 || p->pads[1] < 0 || p->pads[2] < 0 || p->pads[3] < 0 ||
+        p->kernel > 32767 || p->kernel_w > 32767)
         return lksi_fail(LKS_E_ARGUMENT,
-                         "%s: `out` and `kernel` must be 1 or more, `stride`, "
+                         "%s: `out` must be 1 or more, `kernel` 1 to 32767, `stride`, "
                          "`dilation`, `pad` and `groups` not negative",
                          name);
     const int32_t *e = p->pads;
@@ -102,8 +103,7 @@ static lks_status conv(lks_graph *g, const char *name, const char *prefix, lks_v
     return st;
 }
 
-lks_status lks_graph_conv2d(lks_graph *g, lks_value x, const struct lks_conv2d_params *p,
-                            lks_value *y)
+static lks_status conv2d(lks_graph *g, lks_value x, const struct lks_conv2d_params *p, lks_value *y)
 {
     struct lksi_conv2d_attr a;
     int64_t kernel[2];
@@ -120,8 +120,13 @@ lks_status lks_graph_conv2d(lks_graph *g, lks_value x, const struct lks_conv2d_p
     return conv(g, "conv2d", "conv", x, kernel, &a, p, y);
 }
 
-lks_status lks_graph_conv1d(lks_graph *g, lks_value x, const struct lks_conv2d_params *p,
+lks_status lks_graph_conv2d(lks_graph *g, lks_value x, const struct lks_conv2d_params *p,
                             lks_value *y)
+{
+    LKSI_RETURN_WHOLE(g, conv2d(g, x, p, y));
+}
+
+static lks_status conv1d(lks_graph *g, lks_value x, const struct lks_conv2d_params *p, lks_value *y)
 {
     struct lksi_conv2d_attr a;
     int64_t kernel[2];
@@ -140,6 +145,12 @@ lks_status lks_graph_conv1d(lks_graph *g, lks_value x, const struct lks_conv2d_p
     if (st == LKS_OK)
         st = conv(g, "conv1d", "conv1d_", v, kernel, &a, p, &v);
     return st == LKS_OK ? lksi_layer_as_sequence(g, v, y) : st;
+}
+
+lks_status lks_graph_conv1d(lks_graph *g, lks_value x, const struct lks_conv2d_params *p,
+                            lks_value *y)
+{
+    LKSI_RETURN_WHOLE(g, conv1d(g, x, p, y));
 }
 
 /* Rows (or columns) of the output of a transposed convolution; below 1 if padding leaves none. */
@@ -190,8 +201,8 @@ static lks_status fill_transposed(const int64_t *x, const struct lks_conv_transp
     return LKS_OK;
 }
 
-lks_status lks_graph_conv_transpose2d(lks_graph *g, lks_value x,
-                                      const struct lks_conv_transpose2d_params *p, lks_value *y)
+static lks_status conv_transpose2d(lks_graph *g, lks_value x,
+                                   const struct lks_conv_transpose2d_params *p, lks_value *y)
 {
     struct lksi_conv2d_data_grad_attr a;
     struct lksi_layer_head l;
@@ -227,4 +238,10 @@ lks_status lks_graph_conv_transpose2d(lks_graph *g, lks_value x,
     *y = out;
 fail:
     return st;
+}
+
+lks_status lks_graph_conv_transpose2d(lks_graph *g, lks_value x,
+                                      const struct lks_conv_transpose2d_params *p, lks_value *y)
+{
+    LKSI_RETURN_WHOLE(g, conv_transpose2d(g, x, p, y));
 }

@@ -6,8 +6,7 @@
 #include "graph/layer.h"
 #include "op/attr.h"
 
-lks_status lks_graph_dense(lks_graph *g, lks_value x, const struct lks_dense_params *p,
-                           lks_value *y)
+static lks_status dense(lks_graph *g, lks_value x, const struct lks_dense_params *p, lks_value *y)
 {
     lks_status st = lksi_layer_check(g, "lks_graph_dense", x, y);
     struct lksi_dense_attr attr;
@@ -34,4 +33,10 @@ lks_status lks_graph_dense(lks_graph *g, lks_value x, const struct lks_dense_par
     if (st == LKS_OK)
         *y = out;
     return st;
+}
+
+lks_status lks_graph_dense(lks_graph *g, lks_value x, const struct lks_dense_params *p,
+                           lks_value *y)
+{
+    LKSI_RETURN_WHOLE(g, dense(g, x, p, y));
 }

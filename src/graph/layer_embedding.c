@@ -3,8 +3,8 @@
  */
 #include "graph/layer.h"
 
-lks_status lks_graph_embedding(lks_graph *g, lks_value tokens,
-                               const struct lks_embedding_params *p, lks_value *y)
+static lks_status embedding(lks_graph *g, lks_value tokens, const struct lks_embedding_params *p,
+                            lks_value *y)
 {
     lks_status st = lksi_layer_check(g, "lks_graph_embedding", tokens, y);
     struct lksi_layer_head l;
@@ -26,9 +26,15 @@ lks_status lks_graph_embedding(lks_graph *g, lks_value tokens,
     return st;
 }
 
+lks_status lks_graph_embedding(lks_graph *g, lks_value tokens,
+                               const struct lks_embedding_params *p, lks_value *y)
+{
+    LKSI_RETURN_WHOLE(g, embedding(g, tokens, p, y));
+}
+
 /* The parameter has no batch, so that the sum over the samples is its gradient. */
-lks_status lks_graph_positions(lks_graph *g, lks_value x, const struct lks_positions_params *p,
-                               lks_value *y)
+static lks_status positions(lks_graph *g, lks_value x, const struct lks_positions_params *p,
+                            lks_value *y)
 {
     lks_status st = lksi_layer_check(g, "lks_graph_positions", x, y);
     struct lksi_layer_head l;
@@ -49,4 +55,10 @@ lks_status lks_graph_positions(lks_graph *g, lks_value x, const struct lks_posit
     if (st == LKS_OK)
         *y = out;
     return st;
+}
+
+lks_status lks_graph_positions(lks_graph *g, lks_value x, const struct lks_positions_params *p,
+                               lks_value *y)
+{
+    LKSI_RETURN_WHOLE(g, positions(g, x, p, y));
 }

@@ -79,7 +79,7 @@ lks_status lks_graph_add_loss(lks_graph *g, const char *name, lks_value value, d
     if (!(weight >= -(double)FLT_MAX && weight <= (double)FLT_MAX))
         return lksi_fail(LKS_E_ARGUMENT, "lks_graph_add_loss: the weight %g is no 32-bit float",
                          weight);
-    return lksi_graph_note(g, add_loss(g, name, value, weight));
+    LKSI_RETURN_WHOLE(g, add_loss(g, name, value, weight));
 }
 
 size_t lks_graph_loss_count(const lks_graph *g)
@@ -137,7 +137,7 @@ lks_status lks_graph_softmax_cross_entropy(lks_graph *g, lks_value logits)
         return lksi_fail(LKS_E_ARGUMENT, "softmax_cross_entropy: its input has %d dimensions, "
                                          "expected 1 (classes); put a dense layer before it",
                          g->value[logits].desc.rank - 1);
-    return lksi_graph_note(g, softmax_cross_entropy(g, logits));
+    LKSI_RETURN_WHOLE(g, softmax_cross_entropy(g, logits));
 }
 
 /* The mean over each sample, then over the batch. */
@@ -199,7 +199,7 @@ lks_status lks_graph_softmax_loss(lks_graph *g, lks_value logits,
         return st;
     if (g->value[logits].desc.rank < 2)
         return lksi_fail(LKS_E_ARGUMENT, "softmax_loss: its input has no classes");
-    return lksi_graph_note(g, softmax_loss(g, logits, params != NULL ? params : &none, loss));
+    LKSI_RETURN_WHOLE(g, softmax_loss(g, logits, params != NULL ? params : &none, loss));
 }
 
 static lks_status element_loss(lks_graph *g, const struct lksi_element_loss_attr *attr, int n_in,
@@ -232,7 +232,9 @@ lks_status lks_graph_loss_to(lks_graph *g, lks_loss_kind kind, lks_value x, lks_
         st = lksi_layer_check(g, "lks_graph_loss_to", target, loss);
     if (st == LKS_OK)
         st = check_kind(kind, beta, &attr);
-    return st == LKS_OK ? lksi_graph_note(g, element_loss(g, &attr, 2, in, loss)) : st;
+    if (st != LKS_OK)
+        return st;
+    LKSI_RETURN_WHOLE(g, element_loss(g, &attr, 2, in, loss));
 }
 
 lks_status lks_graph_loss_to_number(lks_graph *g, lks_loss_kind kind, lks_value x, double target,
@@ -248,13 +250,15 @@ lks_status lks_graph_loss_to_number(lks_graph *g, lks_loss_kind kind, lks_value 
         return lksi_fail(LKS_E_ARGUMENT, "the target %g is no 32-bit float", target);
     attr.constant = 1;
     attr.target = (float)target;
-    return lksi_graph_note(g, element_loss(g, &attr, 1, &x, loss));
+    LKSI_RETURN_WHOLE(g, element_loss(g, &attr, 1, &x, loss));
 }
 
 lks_status lks_graph_loss_mean(lks_graph *g, lks_value x, lks_value *loss)
 {
     lks_status st = lksi_layer_check(g, "lks_graph_loss_mean", x, loss);
-    return st == LKS_OK ? lksi_graph_note(g, mean_of(g, "mean", x, loss)) : st;
+    if (st != LKS_OK)
+        return st;
+    LKSI_RETURN_WHOLE(g, mean_of(g, "mean", x, loss));
 }
 
 static lks_status random_numbers(lks_graph *g, const char *name, bool normal, int rank,
@@ -289,6 +293,5 @@ lks_status lks_graph_random(lks_graph *g, const char *name, bool normal, int ran
         return lksi_fail(LKS_E_ARGUMENT, "lks_graph_random: an argument is NULL");
     if (rank < 1 || rank > 4)
         return lksi_fail(LKS_E_ARGUMENT, "random `%s`: %d dimensions, 1 to 4 wanted", name, rank);
-    g->began = g->n_value;
-    return lksi_graph_note(g, random_numbers(g, name, normal, rank, dims, out));
+    LKSI_RETURN_WHOLE(g, random_numbers(g, name, normal, rank, dims, out));
 }

@@ -17,8 +17,8 @@ static lks_status add_affine(const struct lksi_layer_head *l, int64_t channels, 
     return st;
 }
 
-lks_status lks_graph_batch_norm(lks_graph *g, lks_value x, const struct lks_batch_norm_params *p,
-                                lks_value *y)
+static lks_status batch_norm(lks_graph *g, lks_value x, const struct lks_batch_norm_params *p,
+                             lks_value *y)
 {
     static const struct lks_batch_norm_params none;
     struct lksi_batch_norm_attr attr;
@@ -57,6 +57,12 @@ lks_status lks_graph_batch_norm(lks_graph *g, lks_value x, const struct lks_batc
     return LKS_OK;
 }
 
+lks_status lks_graph_batch_norm(lks_graph *g, lks_value x, const struct lks_batch_norm_params *p,
+                                lks_value *y)
+{
+    LKSI_RETURN_WHOLE(g, batch_norm(g, x, p, y));
+}
+
 /* Group, layer and instance normalisation. */
 static lks_status add_row_norm(lks_graph *g, const char *prefix, lks_value x, const char *given,
                                const char *share, struct lksi_group_norm_attr attr, double eps,
@@ -89,7 +95,8 @@ lks_status lks_graph_group_norm(lks_graph *g, lks_value x, const struct lks_grou
         return lksi_fail(LKS_E_ARGUMENT, "group_norm: `groups` must be 1 or more");
     memset(&attr, 0, sizeof attr);
     attr.groups = p->groups;
-    return add_row_norm(g, "group_norm", x, p->name, p->share, attr, p->eps, y);
+    LKSI_RETURN_WHOLE(
+        g, add_row_norm(g, "group_norm", x, p->name, p->share, attr, p->eps, y));
 }
 
 lks_status lks_graph_layer_norm(lks_graph *g, lks_value x, const struct lks_norm_params *p,
@@ -101,8 +108,9 @@ lks_status lks_graph_layer_norm(lks_graph *g, lks_value x, const struct lks_norm
         return st;
     memset(&attr, 0, sizeof attr);
     attr.groups = attr.layer = 1;
-    return add_row_norm(g, "layer_norm", x, p != NULL ? p->name : NULL,
-                        p != NULL ? p->share : NULL, attr, p != NULL ? p->eps : 0.0, y);
+    LKSI_RETURN_WHOLE(g, add_row_norm(g, "layer_norm", x, p != NULL ? p->name : NULL,
+                                      p != NULL ? p->share : NULL, attr,
+                                      p != NULL ? p->eps : 0.0, y));
 }
 
 lks_status lks_graph_instance_norm(lks_graph *g, lks_value x, const struct lks_norm_params *p,
@@ -114,6 +122,7 @@ lks_status lks_graph_instance_norm(lks_graph *g, lks_value x, const struct lks_n
         return st;
     memset(&attr, 0, sizeof attr);
     attr.groups = g->value[x].desc.dim[g->value[x].desc.rank - 1];
-    return add_row_norm(g, "instance_norm", x, p != NULL ? p->name : NULL,
-                        p != NULL ? p->share : NULL, attr, p != NULL ? p->eps : 0.0, y);
+    LKSI_RETURN_WHOLE(g, add_row_norm(g, "instance_norm", x, p != NULL ? p->name : NULL,
+                                      p != NULL ? p->share : NULL, attr,
+                                      p != NULL ? p->eps : 0.0, y));
 }

@@ -86,21 +86,21 @@ fail:
 lks_status lks_graph_maxpool(lks_graph *g, lks_value x, const struct lks_pool_params *p,
                              lks_value *y)
 {
-    return pool(g, "maxpool", x, p, false, y);
+    LKSI_RETURN_WHOLE(g, pool(g, "maxpool", x, p, false, y));
 }
 
 lks_status lks_graph_avgpool(lks_graph *g, lks_value x, const struct lks_pool_params *p,
                              lks_value *y)
 {
-    return pool(g, "avgpool", x, p, false, y);
+    LKSI_RETURN_WHOLE(g, pool(g, "avgpool", x, p, false, y));
 }
 
 lks_status lks_graph_global_maxpool(lks_graph *g, lks_value x, lks_value *y)
 {
-    return pool(g, "maxpool", x, NULL, true, y);
+    LKSI_RETURN_WHOLE(g, pool(g, "maxpool", x, NULL, true, y));
 }
 
 lks_status lks_graph_global_avgpool(lks_graph *g, lks_value x, lks_value *y)
 {
-    return pool(g, "avgpool", x, NULL, true, y);
+    LKSI_RETURN_WHOLE(g, pool(g, "avgpool", x, NULL, true, y));
 }

@@ -82,7 +82,7 @@ static lks_status check_pad(const struct lksi_desc *d, const struct lks_pad_para
     return LKS_OK;
 }
 
-lks_status lks_graph_pad(lks_graph *g, lks_value x, const struct lks_pad_params *p, lks_value *y)
+static lks_status pad(lks_graph *g, lks_value x, const struct lks_pad_params *p, lks_value *y)
 {
     lks_status st = lksi_layer_check(g, "pad", x, y);
     lks_value v = x;
@@ -104,6 +104,11 @@ lks_status lks_graph_pad(lks_graph *g, lks_value x, const struct lks_pad_params 
     if (st == LKS_OK)
         *y = v;
     return st;
+}
+
+lks_status lks_graph_pad(lks_graph *g, lks_value x, const struct lks_pad_params *p, lks_value *y)
+{
+    LKSI_RETURN_WHOLE(g, pad(g, x, p, y));
 }
 
 /* ---- resize ---- */
@@ -176,8 +181,7 @@ static lks_status check_resize(const struct lks_resize_params *p)
     return LKS_OK;
 }
 
-lks_status lks_graph_resize(lks_graph *g, lks_value x, const struct lks_resize_params *p,
-                            lks_value *y)
+static lks_status resize(lks_graph *g, lks_value x, const struct lks_resize_params *p, lks_value *y)
 {
     lks_status st = lksi_layer_check(g, "resize", x, y);
     struct lksi_resample_attr a;
@@ -212,6 +216,12 @@ fail:
     return st;
 }
 
+lks_status lks_graph_resize(lks_graph *g, lks_value x, const struct lks_resize_params *p,
+                            lks_value *y)
+{
+    LKSI_RETURN_WHOLE(g, resize(g, x, p, y));
+}
+
 /* ---- depth and space ---- */
 
 /* [.., block, W, block*C] from [.., W, block, block*C] or the other way: the middle axes change. */
@@ -243,7 +253,7 @@ lks_status lks_graph_depth_to_space(lks_graph *g, lks_value x, int32_t block, lk
                                          "multiple of block*block channels wanted",
                          lksi_desc_text(&d, text), block);
     const int64_t to[3] = {d.dim[0] * b, d.dim[1] * b, d.dim[2] / (b * b)};
-    return swap(g, "depth_to_space", x, d.dim[1], b, d.dim[2] / b, to, y);
+    LKSI_RETURN_WHOLE(g, swap(g, "depth_to_space", x, d.dim[1], b, d.dim[2] / b, to, y));
 }
 
 lks_status lks_graph_space_to_depth(lks_graph *g, lks_value x, int32_t block, lks_value *y)
@@ -259,5 +269,5 @@ lks_status lks_graph_space_to_depth(lks_graph *g, lks_value x, int32_t block, lk
                                          "and width that are multiples of block wanted",
                          lksi_desc_text(&d, text), block);
     const int64_t to[3] = {d.dim[0] / b, d.dim[1] / b, d.dim[2] * b * b};
-    return swap(g, "space_to_depth", x, b, d.dim[1] / b, d.dim[2] * b, to, y);
+    LKSI_RETURN_WHOLE(g, swap(g, "space_to_depth", x, b, d.dim[1] / b, d.dim[2] * b, to, y));
 }

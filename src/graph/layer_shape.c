@@ -38,7 +38,7 @@ struct lksi_move_attr lksi_move_all(int rank)
 }
 
 /* Parts of an input from behind its end, where a move finds nothing and puts `value`. */
-lks_status lks_graph_constant(lks_graph *g, float value, int rank, const int64_t *dims, lks_value *y)
+static lks_status constant(lks_graph *g, float value, int rank, const int64_t *dims, lks_value *y)
 {
     int64_t shape[LKS_MAX_AXES] = {1, 1, 1, 1};
     struct lksi_move_attr a;
@@ -66,6 +66,11 @@ lks_status lks_graph_constant(lks_graph *g, float value, int rank, const int64_t
     memcpy(&a.value, &value, sizeof a.value);
     lks_status st = lksi_layer_view(g, "constant", x, rank, shape, &x);
     return st == LKS_OK ? lksi_layer_apply(g, "constant", "move", &a, 1, &x, y) : st;
+}
+
+lks_status lks_graph_constant(lks_graph *g, float value, int rank, const int64_t *dims, lks_value *y)
+{
+    LKSI_RETURN_WHOLE(g, constant(g, value, rank, dims, y));
 }
 
 /* An axis of a sample with `rank` of them, from 0; negative ones count from the end. */
@@ -220,10 +225,12 @@ lks_status lks_graph_concat(lks_graph *g, int n, const lks_value *x, int axis, l
         st = find_axis(g, "concat", x[0], axis, g->value[x[0]].desc.rank - 1, &at);
     if (st == LKS_OK)
         st = check_shapes(g, "concat", n, x, at);
-    return st == LKS_OK ? join_copy(g, n, x, at + 1, y) : st;
+    if (st != LKS_OK)
+        return st;
+    LKSI_RETURN_WHOLE(g, join_copy(g, n, x, at + 1, y));
 }
 
-lks_status lks_graph_stack(lks_graph *g, int n, const lks_value *x, int axis, lks_value *y)
+static lks_status stack(lks_graph *g, int n, const lks_value *x, int axis, lks_value *y)
 {
     lks_value *copy = NULL;
     int64_t dims[LKS_MAX_AXES + 1];
@@ -247,6 +254,11 @@ lks_status lks_graph_stack(lks_graph *g, int n, const lks_value *x, int axis, lk
 fail:
     free(copy);
     return st;
+}
+
+lks_status lks_graph_stack(lks_graph *g, int n, const lks_value *x, int axis, lks_value *y)
+{
+    LKSI_RETURN_WHOLE(g, stack(g, n, x, axis, y));
 }
 
 /* ---- parts ---- */
@@ -298,7 +310,7 @@ lks_status lks_graph_slice(lks_graph *g, lks_value x, const struct lks_slice_par
     return st == LKS_OK ? lksi_layer_apply(g, "slice", "move", &a, 1, &x, y) : st;
 }
 
-lks_status lks_graph_select(lks_graph *g, lks_value x, int axis, int64_t index, lks_value *y)
+static lks_status select_one(lks_graph *g, lks_value x, int axis, int64_t index, lks_value *y)
 {
     lks_status st = lksi_layer_check(g, "select", x, y);
     lks_value part;
@@ -322,4 +334,9 @@ lks_status lks_graph_select(lks_graph *g, lks_value x, int axis, int64_t index, 
     LKSI_TRY(lksi_layer_view(g, "select", part, d.rank - 1, d.dim, y));
 fail:
     return st;
+}
+
+lks_status lks_graph_select(lks_graph *g, lks_value x, int axis, int64_t index, lks_value *y)
+{
+    LKSI_RETURN_WHOLE(g, select_one(g, x, axis, index, y));
 }

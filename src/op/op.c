@@ -17,6 +17,14 @@ int64_t lksi_desc_count(const struct lksi_desc *d)
     return n;
 }
 
+bool lksi_desc_fits(const struct lksi_desc *d)
+{
+    int64_t left = (int64_t)1 << 48;
+    for (int i = 0; i < d->rank; i++)
+        left = d->dim[i] > 0 ? left / d->dim[i] : left;
+    return left > 0;
+}
+
 bool lksi_desc_equal(const struct lksi_desc *a, const struct lksi_desc *b)
 {
     if (a->dtype != b->dtype || a->rank != b->rank)
@@ -100,7 +108,14 @@ lks_status lksi_call_make(struct lksi_call *call, const struct lksi_op *op, cons
     call->n_out = op->n_out;
     for (int i = 0; i < n_in; i++)
         call->in[i] = in[i];
-    return op->infer(call);
+    lks_status st = op->infer(call);
+    for (int i = 0; i < call->n_out && st == LKS_OK; i++)
+        if (!lksi_desc_fits(&call->out[i])) {
+            char text[96];
+            st = lksi_fail(LKS_E_ARGUMENT, "%s: its output would be %s, more than 2^48 elements",
+                           op->name, lksi_desc_text(&call->out[i], text));
+        }
+    return st;
 }
 
 /* ---- the schedule `plain`: one work-item an item of the contract ---- */

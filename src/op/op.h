@@ -27,6 +27,8 @@ struct lksi_desc {
 };
 
 int64_t lksi_desc_count(const struct lksi_desc *d);              /* elements */
+/* At most 2^48 elements, so that sums of sizes and bytes stay far from overflow. */
+bool lksi_desc_fits(const struct lksi_desc *d);
 bool lksi_desc_equal(const struct lksi_desc *a, const struct lksi_desc *b);
 struct lksi_desc lksi_desc_make(enum lksi_dtype dtype, int rank, ...); /* int64_t dims */
 /* "[64,28,28,1]" into `text` (at least 96 bytes); returns text. */

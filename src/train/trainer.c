@@ -14,8 +14,6 @@
 static lks_status check_params(const lks_graph *graph, const struct lks_trainer_params *p)
 {
     uint32_t leaf = p->leaf;
-    if (lksi_graph_check(graph) != LKS_OK)
-        return LKS_E_ARGUMENT;
     if (graph->loss == LKSI_NONE)
         return lksi_fail(LKS_E_ARGUMENT,
                          "the graph has no loss; add one, e.g. lks_graph_softmax_cross_entropy");

@@ -18,30 +18,23 @@ Test(refusal, numbers_of_threads)
     lks_device_close(&d);
 }
 
-/* A convolution whose window is too large fails behind its parameters. */
+/* Failed calls, also such that fail behind their parameters, and a training afterwards. */
 Test(refusal, a_graph_in_which_a_call_failed)
 {
-    static const char *const why[] = {"an earlier call on this graph failed"};
-    const int64_t dims[] = {SIDE, SIDE, 1};
     lks_device *ref = open_or_skip("ref");
     struct lks_trainer_params p = small_params(ref);
     lks_trainer *t = NULL;
     lks_graph *g = make_graph();
     lks_value x = 0, y = -7;
+    size_t parameters = lks_graph_parameter_count(g);
     EXPECT_FAIL(LKS_E_ARGUMENT,
                 lks_graph_maxpool(g, x, lks_pool_params(.kernel = SIDE + 1), &y), "maxpool");
-    EXPECT_OK(lks_trainer_create(&t, g, &p)); /* it left nothing behind */
-    lks_trainer_destroy(&t);
     EXPECT_FAIL(LKS_E_ARGUMENT,
                 lks_graph_conv2d(g, x, lks_conv2d_params(.out = 2, .kernel = SIDE + 1), &y), "conv");
-    cr_assert_eq(y, -7, "the result is untouched");
-    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_relu(g, x, &y), why[0]);
-    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_dense(g, x, lks_dense_params(.out = 2), &y), why[0]);
-    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_flatten(g, x, &y), why[0]);
-    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_input(g, "more", 3, dims, &y), why[0]);
-    EXPECT_FAIL(LKS_E_ARGUMENT, lks_trainer_create(&t, g, &p), why[0]);
-    cr_assert_null(t);
-    cr_assert_eq(y, -7);
+    cr_assert(y == -7, "the result is untouched");
+    cr_assert(lks_graph_parameter_count(g) == parameters);
+    EXPECT_OK(lks_trainer_create(&t, g, &p));
+    lks_trainer_destroy(&t);
     lks_graph_destroy(&g);
     lks_device_close(&ref);
 }
