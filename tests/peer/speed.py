@@ -4,12 +4,13 @@
 Usage: tests/peer/speed.py PROGRAM MODEL[:BATCH[:SIZE]]... [--device D] [--rounds N] [--seconds S]
 
 PROGRAM is build/tools/lockstep; MODEL a file or the name of an example; SIZE the height and width of
-the pictures (default: those of the model's data; other sizes are drawn at random, in the layout and
-number of channels of its data). With --device gpu PyTorch runs on CUDA, without TF32, in its
-deterministic mode and in its fastest (cudnn.benchmark); with cpu on 2 threads, in both memory
-layouts. A step is forward, backward and SGD with momentum. Each round times one and then the others,
-so that other load on the machine meets all; the table gives medians over all steps, the ratio of
-lockstep to each, and the memory that each says it needs. PyTorch is no dependency of the project.
+the pictures (default: those of the model's data). Pictures are drawn at random, texts and moving
+digits are the model's own. With --device gpu PyTorch runs on CUDA, without TF32, in its deterministic
+mode and in its fastest (cudnn.benchmark); with cpu on 2 threads, in both memory layouts. A step is
+forward, backward of each loss for the parameters of its optimiser, and SGD with momentum. Each round
+times one and then the others, so that other load on the machine meets all; the table gives medians
+over all steps, the ratio of lockstep to each, and the memory that each says it needs. PyTorch is no
+dependency of the project.
 """
 import argparse
 import gzip
@@ -24,6 +25,7 @@ import time
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 import yaml
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -41,43 +43,93 @@ def read_shape(path):
         return struct.unpack(">%dI" % head[3], f.read(4 * head[3]))
 
 
-def prepare(path, batch, size, folder):
-    """The model file to time, its pictures' shape: a copy with data of its own."""
-    with open(path, encoding="utf-8") as f:
-        model = yaml.safe_load(f)
-    shape = list(read_shape(os.path.join(os.path.dirname(path), model["data"]["train"]["images"])))
-    shape = shape if len(shape) == 4 else shape + [1]
-    shape[0] = 2 * batch
+def pictures(model, path, batch, size, folder):
+    """Random pictures in the shape of the model's, or of another size, in place of its data."""
+    data, rng = model["data"]["train"], np.random.default_rng(1)
+    shape = list(read_shape(os.path.join(os.path.dirname(path), data["images"])))
+    shape = [2 * batch, *shape[1:3], shape[3] if len(shape) == 4 else 1]
     if size:
-        shape[1] = shape[2] = size
-    rng = np.random.default_rng(1)
-    for name, array in (("images", rng.integers(0, 256, shape, np.uint8)),
-                        ("labels", rng.integers(0, 10, shape[0], np.uint8))):
+        shape[1:3] = size, size
+    out = {"format": "idx", "images": "images"}
+    arrays = {"images": rng.integers(0, 256, shape, np.uint8)}
+    if "labels" in data:
+        out["labels"] = "labels"
+        arrays["labels"] = rng.integers(0, 10, shape[0], np.uint8)
+    for name, array in arrays.items():
         with open(os.path.join(folder, name), "wb") as f:
             f.write(idx(array))
-    model["data"] = {"train": {"format": "idx", "images": "images", "labels": "labels"},
-                     "normalize": model["data"].get("normalize", {"mean": 0.5, "std": 0.25})}
+    return {"train": out, "normalize": model["data"].get("normalize", {"mean": 0.5, "std": 0.25})}
+
+
+def prepare(path, batch, size, folder):
+    """The model file to time: a copy with data and optimisers of its own."""
+    with open(path, encoding="utf-8") as f:
+        model = yaml.safe_load(f)
+    if model["data"]["train"]["format"] == "idx":
+        model["data"] = pictures(model, path, batch, size, folder)
+    else:
+        here = os.path.dirname(os.path.abspath(path))
+        model["data"] = {"train": {k: os.path.join(here, v) if k in ("file", "images") else v
+                                   for k, v in model["data"]["train"].items()}}
     # Random pictures teach nothing; a small rate keeps every number finite.
-    model["train"]["optimizer"] = {"sgd": {"lr": 1e-6, "momentum": 0.9, "weight_decay": 1e-4}}
+    sgd = lambda: {"sgd": {"lr": 1e-6, "momentum": 0.9, "weight_decay": 1e-4}}
+    train = model["train"]
+    train.pop("groups", None)
+    if "optimizers" in train:
+        train["optimizers"] = [{**sgd(), **{k: o[k] for k in ("loss", "params") if k in o}}
+                               for o in train["optimizers"]]
+    else:
+        train["optimizer"] = sgd()
     out = os.path.join(folder, "model.yaml")
     with open(out, "w", encoding="utf-8") as f:
         yaml.safe_dump(model, f)
-    return out, shape[1:]
+    return out
+
+
+def batch_of(path, batch, device):
+    """Random samples and labels as the model takes them, and the shape of a sample."""
+    with open(path, encoding="utf-8") as f:
+        data = yaml.safe_load(f)["data"]["train"]
+    if data["format"] == "text":
+        with open(data["file"], "rb") as f:
+            vocabulary = len(set(f.read()))
+        shape = [data["context"]]
+        x, y = (torch.randint(0, vocabulary, (batch, *shape), device=device) for _ in range(2))
+        return x, y, shape
+    if data["format"] == "moving_digits":
+        size = data["size"] if isinstance(data["size"], list) else [data["size"]] * 2
+        shape = [data.get("frames", 10), *size, 1]
+    else:
+        shape = list(read_shape(os.path.join(os.path.dirname(path), data["images"])))[1:]
+    return (torch.rand(batch, *shape, device=device),
+            torch.randint(0, 10, (batch,), device=device), shape)
+
+
+class Chance:
+    """PyTorch's own random numbers."""
+
+    def __init__(self, device):
+        self.device = device
+
+    def dropout(self, layer, x, p):
+        return F.dropout(x, p)
+
+    def random(self, layer, shape):
+        uniform = layer.keys.get("kind", "normal") == "uniform"
+        return (torch.rand if uniform else torch.randn)(*shape, device=self.device)
 
 
 class Peer:
     """A mode of PyTorch."""
 
-    def __init__(self, path, batch, shape, device, deterministic, channels_last):
+    def __init__(self, path, batch, device, deterministic, channels_last):
         self.device, self.deterministic = device, deterministic
-        self.batch, self.shape = batch, shape
-        self.x = torch.randn(batch, *shape, device=device)
-        self.y = torch.randint(0, 10, (batch,), device=device)
-        self.net = torch_net.Net(path, device=device, dropout=True)
-        self.net.loss(self.x, self.y)
+        self.x, self.y, _ = batch_of(path, batch, device)
+        self.net = torch_net.Net(path, device=device, chance=Chance(device))
+        self.net.losses(self.x, self.y)
         if channels_last:
             self.net.to(memory_format=torch.channels_last)
-        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.01, momentum=0.9,
+        self.optimizer = torch.optim.SGD(self.net.parameters(), lr=1e-6, momentum=0.9,
                                          weight_decay=1e-4)
 
     def modes(self):
@@ -91,7 +143,7 @@ class Peer:
 
     def step(self):
         self.optimizer.zero_grad()
-        self.net.loss(self.x, self.y).backward()
+        self.net.backward(self.x, self.y)
         self.optimizer.step()
 
     def times(self, seconds):
@@ -133,7 +185,8 @@ def compare(a, what):
     name, batch, size = (what.split(":") + ["", ""])[:3]
     batch, size = int(batch or 64), int(size or 0)
     with tempfile.TemporaryDirectory() as folder:
-        path, shape = prepare(torch_net.model_path(name), batch, size, folder)
+        path = prepare(torch_net.model_path(name), batch, size, folder)
+        shape = batch_of(path, 1, "cpu")[2]
         if a.device == "gpu":
             modes = {"torch, deterministic": ("cuda", True, False),
                      "torch, fastest": ("cuda", False, False)}
@@ -145,7 +198,7 @@ def compare(a, what):
             for mode, (device, deterministic, last) in modes.items():
                 if device != "cpu":
                     torch.cuda.empty_cache()
-                peer = Peer(path, batch, shape, device, deterministic, last)
+                peer = Peer(path, batch, device, deterministic, last)
                 times[mode] += peer.times(a.seconds)
                 memory[mode] = peer.memory()
                 del peer
