@@ -119,51 +119,6 @@ static void batch_mean_grad(const struct lksi_real_io *io)
     }
 }
 
-/* ---- softmax ---- */
-
-/* An error of `u` units in the exponent's argument, 2 for the function and 1 for its rounding;
- * E is the mean of that over the probabilities, the relative error of the sum. */
-static void softmax_row(const struct lksi_real_io *io, uint64_t n, uint64_t f)
-{
-    const double *x = io->in[0] + n * f;
-    uint64_t label = (uint64_t)io->in[1][n], arg = 0;
-    double sum = 0.0, sum_err = lksi_real_row_depth((double)f), low, loss, bound;
-    for (uint64_t i = 1; i < f; i++)
-        arg = x[i] > x[arg] ? i : arg;
-    for (uint64_t i = 0; i < f; i++)
-        sum += exp(x[i] - x[arg]);
-    for (uint64_t i = 0; i < f; i++)
-        sum_err += exp(x[i] - x[arg]) / sum * (x[arg] - x[i] + 3.0);
-    for (uint64_t i = 0; i < f; i++) {
-        double p = exp(x[i] - x[arg]) / sum;
-        bound = lksi_real_gamma(x[arg] - x[i] + 3.0 + sum_err + 1.0, p) + 0x1p-148;
-        lksi_real_put(io, 1, n * f + i, p, bound);
-    }
-    low = x[label] - x[arg];
-    loss = log(sum) - low;
-    bound = lksi_real_gamma(sum_err, 1.0) + lksi_real_gamma(2.0, log(sum)) +
-            lksi_real_gamma(1.0, fabs(low)) + lksi_real_gamma(1.0, fabs(loss));
-    lksi_real_put(io, 0, n, loss, bound);
-    lksi_real_put(io, 2, n, label == arg ? 1.0 : 0.0, 0.0);
-}
-
-static void softmax_cross_entropy(const struct lksi_real_io *io)
-{
-    const int64_t *dim = io->call->in[0].dim;
-    for (int64_t n = 0; n < dim[0]; n++)
-        softmax_row(io, (uint64_t)n, (uint64_t)dim[1]);
-}
-
-static void softmax_cross_entropy_grad(const struct lksi_real_io *io)
-{
-    uint64_t f = (uint64_t)io->call->in[0].dim[1];
-    for (uint64_t e = 0; e < count(io); e++) {
-        double one = io->in[1][e / f] == (double)(e % f) ? 1.0 : 0.0;
-        double v = (io->in[0][e] - one) * io->in[2][e / f];
-        lksi_real_put(io, 0, e, v, lksi_real_gamma(2, fabs(v)));
-    }
-}
-
 static void pixels(const struct lksi_real_io *io)
 {
     uint64_t c = (uint64_t)io->call->in[1].dim[0] / 256;
@@ -186,8 +141,6 @@ const struct lksi_real_entry lksi_real_basic[] = {
     {"relu", relu},
     {"relu_grad", relu_grad},
     {"reshape", copy},
-    {"softmax_cross_entropy", softmax_cross_entropy},
-    {"softmax_cross_entropy_grad", softmax_cross_entropy_grad},
     {NULL, NULL},
 };
 

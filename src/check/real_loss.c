@@ -139,16 +139,18 @@ static void loss_ratio_grad(const struct lksi_real_io *io)
                   lksi_real_gamma(2, fabs(v)) + lksi_real_gamma(1, 0.0) / io->in[2][0]);
 }
 
-/* ---- softmax ---- */
+/* ---- softmax_cross_entropy ---- */
 
-static double weight_of(const struct lksi_softmax_loss_attr *a, uint64_t f)
+static double weight_of(const struct lksi_cross_entropy_attr *a, uint64_t f)
 {
     return a->n_weight > 0 ? (double)a->weight[f] : 1.0;
 }
 
+/* In the argument of an exponent an error of 2 units for the function and 1 for its rounding;
+ * sum_err is the mean of that over the probabilities, the relative error of the sum. */
 static void softmax_position(const struct lksi_real_io *io, uint64_t r, uint64_t f)
 {
-    const struct lksi_softmax_loss_attr *a = io->call->attr;
+    const struct lksi_cross_entropy_attr *a = io->call->attr;
     const double *x = io->in[0] + r * f;
     uint64_t label = (uint64_t)io->in[1][r], arg = 0;
     double sum = 0.0, sum_err = lksi_real_row_depth((double)f), lse, loss, bound;
@@ -173,19 +175,23 @@ static void softmax_position(const struct lksi_real_io *io, uint64_t r, uint64_t
     }
     loss = (1.0 - a->smoothing) * w * (lse - (x[label] - x[arg])) +
            a->smoothing / (double)f * (double)smooth;
-    /* An error of the logarithm, in each term; then the roundings of the terms and their sums. */
-    bound = (w + a->smoothing / (double)f * lksi_real_row_depth((double)f)) * 4.0 *
-            lksi_real_gamma(sum_err + 4.0, 1.0);
-    bound += lksi_real_gamma(8.0, w * (fabs(lse) + fabs(x[label] - x[arg])));
-    bound += a->smoothing / (double)f *
-             (lksi_real_gamma(lksi_real_row_depth((double)f) + 8.0, spread) +
-              lksi_real_gamma(sum_err + 4.0, 1.0) * (double)f * 2.0);
+    if (a->smoothing == 0.0 && a->n_weight == 0) {
+        bound = lksi_real_gamma(sum_err, 1.0) + lksi_real_gamma(2.0, lse) +
+                lksi_real_gamma(1.0, fabs(x[label] - x[arg])) + lksi_real_gamma(1.0, fabs(loss));
+    } else {
+        /* An error of the logarithm in each term; the roundings of the terms and their sums. */
+        double part = a->smoothing / (double)f, depth = lksi_real_row_depth((double)f);
+        bound = (w + part * depth) * 4.0 * lksi_real_gamma(sum_err + 4.0, 1.0);
+        bound += lksi_real_gamma(8.0, w * (fabs(lse) + fabs(x[label] - x[arg])));
+        bound += part * (lksi_real_gamma(depth + 8.0, spread) +
+                         lksi_real_gamma(sum_err + 4.0, 1.0) * (double)f * 2.0);
+    }
     lksi_real_put(io, 0, r, ignored ? 0.0 : loss, ignored ? 0.0 : bound);
     lksi_real_put(io, 2, r, !ignored && label == arg ? 1.0 : 0.0, 0.0);
     lksi_real_put(io, 3, r, ignored ? 0.0 : w, 0.0);
 }
 
-static void softmax_loss(const struct lksi_real_io *io)
+static void softmax_cross_entropy(const struct lksi_real_io *io)
 {
     const struct lksi_desc *x = &io->call->in[0];
     uint64_t f = (uint64_t)x->dim[x->rank - 1], rows = (uint64_t)lksi_desc_count(x) / f;
@@ -193,9 +199,9 @@ static void softmax_loss(const struct lksi_real_io *io)
         softmax_position(io, r, f);
 }
 
-static void softmax_loss_grad(const struct lksi_real_io *io)
+static void softmax_cross_entropy_grad(const struct lksi_real_io *io)
 {
-    const struct lksi_softmax_loss_attr *a = io->call->attr;
+    const struct lksi_cross_entropy_attr *a = io->call->attr;
     const struct lksi_desc *x = &io->call->in[0];
     uint64_t f = (uint64_t)x->dim[x->rank - 1];
     double total = 0.0;
@@ -252,7 +258,7 @@ const struct lksi_real_entry lksi_real_losses[] = {
     {"random", random_numbers},
     {"sample_mean", sample_mean},
     {"sample_mean_grad", sample_mean_grad},
-    {"softmax_loss", softmax_loss},
-    {"softmax_loss_grad", softmax_loss_grad},
+    {"softmax_cross_entropy", softmax_cross_entropy},
+    {"softmax_cross_entropy_grad", softmax_cross_entropy_grad},
     {NULL, NULL},
 };

@@ -110,20 +110,34 @@ static lks_status label_input(lks_graph *g, struct lksi_desc label, lksi_value *
                      lksi_desc_text(&g->value[g->label].desc, has), lksi_desc_text(&label, wants));
 }
 
+/* The operator with its labels; its outputs serve as the network's, if there are none yet. */
+static lks_status cross_entropy(lks_graph *g, const char *name, lksi_value logits,
+                                const struct lksi_cross_entropy_attr *attr, lksi_value out[4])
+{
+    lksi_value in[2] = {logits};
+    struct lksi_desc label = g->value[logits].desc;
+    lks_status st;
+    label.rank--;
+    label.dim[label.rank] = 0;
+    st = label_input(g, label, &in[1]);
+    if (st == LKS_OK)
+        st = lksi_graph_add_node(g, name, "softmax_cross_entropy", attr, 2, in, out);
+    if (st == LKS_OK && g->logits == LKSI_NONE) {
+        g->logits = logits;
+        g->prob = out[1];
+        g->hit = out[2];
+    }
+    return st;
+}
+
 static lks_status softmax_cross_entropy(lks_graph *g, lks_value logits)
 {
-    lksi_value in[2] = {logits}, out[3], mean;
-    lks_status st = label_input(g, lksi_desc_make(LKSI_I32, 1, (int64_t)g->batch), &in[1]);
-    if (st == LKS_OK)
-        st = lksi_graph_add_node(g, "loss", "softmax_cross_entropy", NULL, 2, in, out);
+    const struct lksi_cross_entropy_attr plain = {0};
+    lksi_value out[4], mean;
+    lks_status st = cross_entropy(g, "loss", logits, &plain, out);
     if (st == LKS_OK)
         st = lksi_graph_add_node(g, "loss_mean", "batch_mean", NULL, 1, &out[0], &mean);
-    if (st != LKS_OK)
-        return st;
-    g->logits = logits;
-    g->prob = out[1];
-    g->hit = out[2];
-    return add_loss(g, "loss", mean, 1.0);
+    return st == LKS_OK ? add_loss(g, "loss", mean, 1.0) : st;
 }
 
 lks_status lks_graph_softmax_cross_entropy(lks_graph *g, lks_value logits)
@@ -153,9 +167,8 @@ static lks_status mean_of(lks_graph *g, const char *name, lksi_value x, lksi_val
 static lks_status softmax_loss(lks_graph *g, lks_value logits,
                                const struct lks_softmax_loss_params *p, lks_value *loss)
 {
-    struct lksi_softmax_loss_attr attr;
-    struct lksi_desc label = g->value[logits].desc;
-    lksi_value in[2] = {logits}, out[4], pair[2];
+    struct lksi_cross_entropy_attr attr;
+    lksi_value out[4], pair[2];
     lks_status st = LKS_OK;
     memset(&attr, 0, sizeof attr);
     attr.smoothing = p->smoothing;
@@ -171,19 +184,11 @@ static lks_status softmax_loss(lks_graph *g, lks_value logits,
             return lksi_fail(LKS_E_ARGUMENT, "softmax_loss: weight %d is %g, expected 0 or more", i,
                              (double)attr.weight[i]);
     }
-    label.rank--;
-    label.dim[label.rank] = 0;
-    LKSI_TRY(label_input(g, label, &in[1]));
-    LKSI_TRY(lksi_graph_add_node(g, "softmax_loss", "softmax_loss", &attr, 2, in, out));
+    LKSI_TRY(cross_entropy(g, "softmax_loss", logits, &attr, out));
     LKSI_TRY(mean_of(g, "loss_mean", out[0], &pair[0]));
     if (attr.n_weight > 0 || attr.ignores) {
         LKSI_TRY(mean_of(g, "weight_mean", out[3], &pair[1]));
         LKSI_TRY(lksi_graph_add_node(g, "loss_ratio", "loss_ratio", NULL, 2, pair, &pair[0]));
-    }
-    if (g->logits == LKSI_NONE) {
-        g->logits = logits;
-        g->prob = out[1];
-        g->hit = out[2];
     }
     *loss = pair[0];
 fail:

@@ -149,8 +149,8 @@ struct lksi_loss_sum_attr {
     float weight[6];
 };
 
-/* softmax_loss and its gradient. */
-struct lksi_softmax_loss_attr {
+/* softmax_cross_entropy and its gradient; all zero: plain. */
+struct lksi_cross_entropy_attr {
     double smoothing;
     int ignores, ignored, n_weight;
     float weight[96];

@@ -38,7 +38,8 @@ static struct lks_graph *penalised(int parts)
 {
     struct lks_graph *g;
     lks_value x, y, dx;
-    lksi_value in[2], out[3], mean, both;
+    const struct lksi_cross_entropy_attr plain = {0};
+    lksi_value in[2], out[4], mean, both;
     EXPECT_OK(lks_graph_create(&g, NULL));
     EXPECT_OK(lks_graph_input(g, "image", 3, (int64_t[]){6, 5, 2}, &x));
     y = critic(g, x, parts);
@@ -47,7 +48,7 @@ static struct lks_graph *penalised(int parts)
     EXPECT_OK(lks_graph_dense(g, dx, lks_dense_params(.name = "of_gradient", .out = CLASSES), &y));
     in[0] = y;
     in[1] = g->label;
-    EXPECT_OK(lksi_graph_add_node(g, "penalty", "softmax_cross_entropy", NULL, 2, in, out));
+    EXPECT_OK(lksi_graph_add_node(g, "penalty", "softmax_cross_entropy", &plain, 2, in, out));
     EXPECT_OK(lksi_graph_add_node(g, "mean", "batch_mean", NULL, 1, &out[0], &mean));
     in[0] = g->loss;
     in[1] = mean;

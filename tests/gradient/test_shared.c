@@ -4,6 +4,9 @@
  * by itself.
  */
 #include "net.h"
+#include "op/attr.h"
+
+static const struct lksi_cross_entropy_attr plain;
 
 static lksi_value sum(struct lks_graph *g, lksi_value a, lksi_value b)
 {
@@ -262,7 +265,7 @@ Test(shared, other_uses)
 {
     struct lks_graph *g;
     struct lksi_desc d = lksi_desc_make(LKSI_F32, 2, (int64_t)4, (int64_t)CLASSES), row = d;
-    lksi_value in[2], a, b, out[3], wanted[2];
+    lksi_value in[2], a, b, out[4], wanted[2];
     struct net t;
     int compared;
     row.dim[0] = 4;
@@ -272,7 +275,7 @@ Test(shared, other_uses)
     in[0] = sum(g, sum(g, a, b), a);
     struct lksi_desc label = lksi_desc_make(LKSI_I32, 1, (int64_t)4);
     EXPECT_OK(lksi_graph_add_input(g, "label", &label, false, &in[1]));
-    EXPECT_OK(lksi_graph_add_node(g, "loss", "softmax_cross_entropy", NULL, 2, in, out));
+    EXPECT_OK(lksi_graph_add_node(g, "loss", "softmax_cross_entropy", &plain, 2, in, out));
     EXPECT_OK(lksi_graph_add_node(g, "mean", "batch_mean", NULL, 1, &out[0], &g->loss));
     net_open(&t, g, 4, 2);
     wanted[0] = b;
@@ -292,8 +295,8 @@ Test(shared, other_uses)
 
 static lksi_value loss_of(struct lks_graph *g, lksi_value logits, lksi_value label)
 {
-    lksi_value out[3], mean, in[2] = {logits, label};
-    EXPECT_OK(lksi_graph_add_node(g, "loss", "softmax_cross_entropy", NULL, 2, in, out));
+    lksi_value out[4], mean, in[2] = {logits, label};
+    EXPECT_OK(lksi_graph_add_node(g, "loss", "softmax_cross_entropy", &plain, 2, in, out));
     EXPECT_OK(lksi_graph_add_node(g, "mean", "batch_mean", NULL, 1, &out[0], &mean));
     return mean;
 }

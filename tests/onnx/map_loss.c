@@ -158,7 +158,7 @@ static const char *log_prob(struct net *net, const Onnx__NodeProto *n, const str
 
 static const char *cross_entropy(struct net *net, const Onnx__NodeProto *n)
 {
-    struct lksi_softmax_loss_attr a;
+    struct lksi_cross_entropy_attr a;
     struct net_shape flat;
     struct loss l;
     lksi_value in[2], out[4];
@@ -173,7 +173,7 @@ static const char *cross_entropy(struct net *net, const Onnx__NodeProto *n)
     for (int64_t c = 0; l.weight != NULL && c < l.weight->count && c < (int)LKSI_COUNT(a.weight);
          c++)
         a.weight[a.n_weight++] = l.weight->f[c];
-    if (!net_feed(net, label, &in[1]) || !net_apply_all(net, "softmax_loss", &a, 2, in, out))
+    if (!net_feed(net, label, &in[1]) || !net_apply_all(net, "softmax_cross_entropy", &a, 2, in, out))
         return net->why;
     if (n->n_output > 1 && log_prob(net, n, &l, in[0]) != NULL)
         return net->why;

@@ -81,11 +81,11 @@ static const struct refused refused[] = {
 
 Test(small, refuses_impossible_shapes)
 {
-    static const struct lksi_dense_attr dense;
+    static const struct lksi_cross_entropy_attr none; /* all zero: serves the other operators too */
     for (size_t i = 0; i < LKSI_COUNT(refused); i++) {
         struct lksi_call call;
         EXPECT_FAIL(LKS_E_ARGUMENT,
-                    make(&call, refused[i].op, &dense, refused[i].leaf, refused[i].in),
+                    make(&call, refused[i].op, &none, refused[i].leaf, refused[i].in),
                     refused[i].text, refused[i].op);
     }
 }
@@ -179,10 +179,11 @@ Test(small, only_the_loss_has_a_gradient)
     struct recorder r = {.next = 20};
     lksi_value din[2], none = LKSI_NONE;
     bool need[2] = {true, false};
-    EXPECT_OK(make(&call, "softmax_cross_entropy", NULL, 8, IN("2x10", "i2")));
-    EXPECT_OK(ask(&r, &call, (lksi_value[]){6, none, none}, need, din));
-    cr_expect_str_eq(r.text, "softmax_cross_entropy_grad(4,2,6)=20 ");
-    EXPECT_FAIL(LKS_E_ARGUMENT, ask(&r, &call, (lksi_value[]){6, 7, none}, need, din),
+    const struct lksi_cross_entropy_attr plain = {0};
+    EXPECT_OK(make(&call, "softmax_cross_entropy", &plain, 8, IN("2x10", "i2")));
+    EXPECT_OK(ask(&r, &call, (lksi_value[]){7, none, none, none}, need, din));
+    cr_expect_str_eq(r.text, "softmax_cross_entropy_grad(4,2,7)=20 ");
+    EXPECT_FAIL(LKS_E_ARGUMENT, ask(&r, &call, (lksi_value[]){7, 8, none, none}, need, din),
                 "only the loss");
 }
 
@@ -214,11 +215,12 @@ Test(small, label_out_of_range_gives_nan)
 {
     const float logits[] = {1.0f, 2.0f, 3.0f, 3.0f, 1.0f, 3.0f, 5.0f, 5.0f, 1.0f};
     const int32_t labels[] = {3, -1, 1};
-    float loss[3], prob[9], hit[3];
+    const struct lksi_cross_entropy_attr plain = {0};
+    float loss[3], prob[9], hit[3], weight[3];
     struct lksi_call call;
-    EXPECT_OK(make(&call, "softmax_cross_entropy", NULL, 8, IN("3x3", "i3")));
+    EXPECT_OK(make(&call, "softmax_cross_entropy", &plain, 8, IN("3x3", "i3")));
     for (U64 n = 0; n < 3; n++)
-        call.op->item((const void *[]){logits, labels}, (void *[]){loss, prob, hit},
+        call.op->item((const void *[]){logits, labels}, (void *[]){loss, prob, hit, weight},
                       call.dims.bytes, n);
     cr_expect(isnan(loss[0]) && hit[0] == 0.0f);
     cr_expect(isnan(loss[1]) && hit[1] == 0.0f);
