@@ -1,45 +1,160 @@
 #!/bin/sh
-# lockstep on other OpenCL implementations of this machine, one after the other, all on the CPU:
-#   pocl       Debian's pocl-opencl-icd
-#   intel      Intel's CPU runtime: pip install intel-opencl-rt intel-cmplr-lib-rt into a venv, whose
-#              folder INTEL names
-#   rusticl    Mesa's rusticl on llvmpipe, Debian's mesa-opencl-icd; it keeps no subnormals in fma,
-#              so a refusal with the reason is what is right
-#   oclgrind   the simulator, Debian's oclgrind: memory errors, races, uninitialised values; on small
-#              cases and two steps of a tiny network, with the schedules for GPUs
-# Each runs the contract harness and trains LeNet; the digest must be that of `ref` in the same run.
-# A schedule that fails the harness must be struck off by admission. Prints a Markdown table; what
-# is not installed is `not run`. The status is 0 if nothing that ran was wrong.
+# lockstep on the other OpenCL implementations of this machine, all on the CPU:
+#   pocl       the normal test run's own
+#   intel      Intel's CPU runtime from PyPI, in a venv that INTEL names
+#   rusticl    Mesa's rusticl on llvmpipe; it keeps no subnormals in fma, so a refusal is what is right
+#   oclgrind   the simulator: memory errors, races, uninitialised values, as a GPU and as a CPU
+# Each runs the contract harness over all operators, LeNet and the example networks, whose digests must
+# be those of tests/golden/. A schedule that fails the harness must be struck off by admission. On
+# Oclgrind: the two smallest cases of each kernel, and a tiny network.
+# Prints a Markdown table; the status is 0 if nothing that ran was wrong. A run that was stopped goes on
+# where it was; one with other programs, or another version of the implementation, begins anew.
 #
 # Usage: sh tests/implementations.sh BUILD [--full] [IMPLEMENTATION...]
-# --full trains all epochs of LeNet (default: 5 steps). OUT names the folder for logs.
+# --full adds three epochs of LeNet and the large networks. OUT names the folder for results and logs
+# (default: BUILD/implementations), OPS the operators (default: all).
 set -u
 cd "$(dirname "$0")/.." || exit 2
 root=$PWD
-[ $# -ge 1 ] && [ -x "$1/tools/lockstep" ] || {
-    sed -n '14,15s/^# //p' "$0"
+if [ $# -lt 1 ] || [ ! -x "$1/tools/lockstep" ] || [ ! -x "$1/tests/contract/contract" ]; then
+    sed -n '13,15s/^# //p' "$0"
     exit 2
-}
-lockstep=$(realpath "$1")/tools/lockstep
-contract=$(realpath "$1")/tests/contract/contract
-admission=$(realpath "$1")/tests/contract/admission
+fi
+build=$(realpath "$1")
 shift
-steps="--steps 5"
+lockstep=$build/tools/lockstep
+contract=$build/tests/contract/contract
+networks="mlp autoencoder conv_autoencoder dcgan wgan_gp convlstm prednet transformer resnet20 mobilenet_v2"
+epochs=steps4
 [ "${1:-}" = --full ] && {
-    steps=
+    networks="$networks resnet18 resnet50 alexnet vgg16"
+    epochs="steps4 epochs3"
     shift
 }
 [ $# -gt 0 ] || set -- pocl intel rusticl oclgrind
-out=${OUT:-$(mktemp -d)}
+out=${OUT:-$build/implementations}
 mkdir -p "$out"
 out=$(realpath "$out")
-export XDG_CACHE_HOME="$out/cache"
-lenet=$root/docs/examples/models/lenet.yaml
-data=$root/docs/examples/data/mnist10k
-table=$out/table.md
+operators=${OPS:-$("$lockstep" check --list | cut -d' ' -f1)}
 bad=0
 
-cat >"$out/tiny.yaml" <<EOF
+# ---- steps ----
+
+# step NAME COMMAND...: runs it under $prefix, once; its output in $dir/NAME.log, its status and seconds
+# in $dir/NAME.done.
+step() {
+    at=$dir/$1
+    shift
+    [ -f "$at.done" ] && return
+    from=$(date +%s)
+    rm -f "$at.complaints"
+    # shellcheck disable=SC2086 # $prefix is words
+    env $prefix OCLGRIND_LOG="$at.complaints" "$@" >"$at.log" 2>&1
+    echo "$? $(($(date +%s) - from))" >"$at.done"
+}
+
+# passed NAME: the step ended with status 0.
+passed() {
+    grep -q '^0 ' "$dir/$1.done"
+}
+
+# begin NAME: the folder of an implementation, emptied if its results are those of other programs.
+begin() {
+    dir=$out/$1
+    mkdir -p "$dir"
+    export XDG_CACHE_HOME="$dir/cache"
+    # shellcheck disable=SC2086
+    env $prefix "$lockstep" devices >"$dir.devices" 2>&1
+    { sha256sum <"$lockstep" && sha256sum <"$contract" && cat "$dir.devices"; } >"$dir.now"
+    cmp -s "$dir.now" "$dir/stamp" || {
+        rm -rf "$dir"
+        mkdir -p "$dir"
+        mv "$dir.now" "$dir/stamp"
+    }
+}
+
+# about FIELD: of the first device that `lockstep devices` listed.
+about() {
+    sed -n "s/^    $1 *//p" "$dir.devices" | head -n 1
+}
+
+# wrong TEXT: goes in front of the verdict.
+wrong() {
+    verdict="WRONG: $1; $verdict"
+    bad=1
+}
+
+# row NAME VERSION HARNESS DIGESTS VERDICT
+row() {
+    printf '| %s | %s | %s | %s | %s |\n' "$@" | tee -a "$out/table.md"
+}
+
+missing() {
+    row "$1" "" "" "" "not run: $2"
+}
+
+# ---- what is run ----
+
+# ended LOG: the harness walked to its last line, and no failure was its own.
+ended() {
+    grep -q '^1\.\.[1-9]' "$1" && ! grep -q '^not ok [0-9]* - check:' "$1"
+}
+
+# harness DEVICE OPTIONS...: all operators, a program each, so that one that dies has a name.
+harness() {
+    device=$1
+    shift
+    for op in $operators; do
+        step "harness.$op" "$contract" check "$device" --op "$op" "$@"
+        ended "$dir/harness.$op.log" ||
+            wrong "the harness did not end for \`$op\` (status and seconds $(cat "$dir/harness.$op.done"))"
+    done
+    sed -n 's/^not ok [0-9]* - \([a-z0-9_]*\) \([a-z0-9_]*\): .*/\1 \2/p' "$dir"/harness.*.log >"$dir/failed"
+    while read -r op schedule; do
+        step "admission.$op.$schedule" "$build/tests/contract/admission" "$device" "$op" "$schedule"
+        if passed "admission.$op.$schedule"; then
+            verdict="$verdict; \`$op\` \`$schedule\` struck off ($(tail -n 1 "$dir/admission.$op.$schedule.log"))"
+        else
+            wrong "\`$op\` \`$schedule\` fails and is admitted"
+        fi
+    done <"$dir/failed"
+    schedules=$(cat "$dir"/harness.*.log | awk '
+        /# SKIP/ { skip++; next }
+        /^ok/ { ok++ }
+        /^not ok/ { bad++ }
+        /^(not )?ok/ && match($0, /[0-9]+ of [0-9]+ runs/) {
+            split(substr($0, RSTART, RLENGTH), n, " "); p += n[1]; r += n[3]
+        }
+        END { printf "%d passed, %d failed, %d not for it; %d of %d", ok, bad, skip, p, r }')
+}
+
+# digests DEVICE: LeNet and the example networks against the published hashes.
+digests() {
+    right=0 all=0
+    for case in $epochs; do
+        step "lenet.$case" python3 tests/golden_lenet.py "$lockstep" "$root" "$1" "$case"
+        digest "lenet.$case"
+    done
+    for case in $networks; do
+        step "network.$case" python3 tests/golden_models.py "$lockstep" "$root" "$1" "$case"
+        digest "network.$case"
+    done
+    count="$right of $all"
+}
+
+digest() {
+    all=$((all + 1))
+    if passed "$1"; then
+        right=$((right + 1))
+    else
+        wrong "$1: $(tail -n 1 "$dir/$1.log" | cut -c1-120)"
+    fi
+}
+
+# tiny DEVICE: two steps of a small network, the digest being that of `ref`.
+tiny() {
+    data=$root/docs/examples/data/mnist10k
+    cat >"$dir/tiny.yaml" <<END
 name: tiny
 data:
   train: {format: idx, images: $data/train-images-idx3-ubyte.gz, labels: $data/train-labels-idx1-ubyte.gz}
@@ -50,185 +165,141 @@ layers:
   - dense: {out: 10}
 loss: softmax_cross_entropy
 train: {batch: 4, epochs: 1, leaf: 2, optimizer: {sgd: {lr: 0.05, momentum: 0.9}}}
-EOF
-
-# digest MODEL FOLDER DEVICE OPTIONS...: of a training; nothing if it failed.
-digest() {
-    model=$1 folder=$2 device=$3
-    shift 3
-    # shellcheck disable=SC2086 # $prefix is words
-    ${prefix:-} "$lockstep" train "$model" --device "$device" --out "$folder" --overwrite --quiet "$@" \
-        >"$folder.log" 2>&1 && sha256sum "$folder/weights.safetensors" | cut -d' ' -f1
+END
+    # Its watch over uninitialised values complains of values that were written; the digest is right.
+    for device in ref "$1"; do
+        step "tiny.$device" env -u OCLGRIND_UNINITIALIZED "$lockstep" train "$dir/tiny.yaml" --device "$device" \
+            --steps 2 --out "$dir/run.$device" --overwrite --quiet
+    done
+    all=1 right=0
+    if cmp -s "$dir/run.ref/weights.safetensors" "$dir/run.$1/weights.safetensors"; then
+        right=1
+    else
+        wrong "the tiny network has another digest than on \`ref\`"
+    fi
+    count="$right of $all, tiny"
 }
 
-# row NAME VERSION DEVICE HARNESS DIGEST VERDICT
-row() {
-    printf '| %s | %s | %s | %s | %s | %s |\n' "$@" | tee -a "$table"
+# complaints: what Oclgrind wrote; a row of kernels that nobody complained of.
+complaints() {
+    for file in "$dir"/*.complaints; do
+        [ -s "$file" ] && wrong "complaints in $file"
+    done
 }
 
-# about FIELD LOG: of the first device that `lockstep devices` listed.
-about() {
-    case $1 in
-    name) sed -n '1s/^[^ ]*  \(.*\) on .*/\1/p' "$2" ;;
-    driver) sed -n 's/^    driver *//p' "$2" | head -n 1 ;;
-    admitted) sed -n 's/^    admitted *//p' "$2" | head -n 1 ;;
-    esac
+# refused DEVICE: true if the device is not admitted; then training must say why.
+refused() {
+    case $(about admitted) in no:*) ;; *) return 1 ;; esac
+    step refusal "$lockstep" train docs/examples/models/lenet.yaml --device "$1" --out "$dir/run"
+    reason=$(about admitted)
+    if grep -q '^3 ' "$dir/refusal.done" && grep -q "cannot keep the bits" "$dir/refusal.log"; then
+        row "$name" "$(about driver)" "" "" "refused: ${reason#*cannot keep the bits: }"
+    else
+        wrong "not refused with a reason (status and seconds $(cat "$dir/refusal.done"))"
+        row "$name" "$(about driver)" "" "" "$verdict"
+    fi
 }
 
-# implementation NAME DEVICE MODEL TRAIN-OPTIONS CHECK-OPTIONS: $prefix runs a program on it.
+# implementation NAME DEVICE HARNESS-OPTIONS...: $prefix puts a program on it.
 implementation() {
-    name=$1 device=$2 model=$3 train=$4 check=$5
-    # shellcheck disable=SC2086
-    $prefix "$lockstep" devices >"$out/$name.devices" 2>&1
-    if ! grep -q '^0:0 ' "$out/$name.devices"; then
-        row "$name" "" "" "" "" "not run: no device: $(tail -n 1 "$out/$name.devices" | cut -c1-120)"
-        return
-    fi
-    version=$(about driver "$out/$name.devices")
-    on=$(about name "$out/$name.devices")
-    admitted=$(about admitted "$out/$name.devices")
-    case $admitted in
-    no:*)
-        # shellcheck disable=SC2086
-        $prefix "$lockstep" train "$model" --device "$device" --out "$out/$name" >"$out/$name.log" 2>&1
-        status=$?
-        if [ $status -eq 3 ] && grep -q "cannot keep the bits" "$out/$name.log"; then
-            row "$name" "$version" "$on" "" "" "refused: ${admitted#*cannot keep the bits: }"
-        else
-            row "$name" "$version" "$on" "" "" "WRONG: status $status, not a refusal with a reason"
-            bad=1
-        fi
-        return
-        ;;
-    esac
-
-    # shellcheck disable=SC2086
-    $prefix "$contract" check "$device" $check >"$out/$name.tap" 2>"$out/$name.err"
-    if ! grep -q '^1\.\.[1-9]' "$out/$name.tap"; then
-        row "$name" "$version" "$on" "" "" "WRONG: the harness did not end; see $out/$name.err"
-        bad=1
-        return
-    fi
-    passed=$(grep '^ok' "$out/$name.tap" | grep -vc '# SKIP')
-    failed=$(grep -c '^not ok' "$out/$name.tap")
-    declined=$(grep -c '# SKIP' "$out/$name.tap")
-    runs=$(sed -n 's/.*: \([0-9]*\) of \([0-9]*\) runs.*/\1 \2/p' "$out/$name.tap" |
-        awk '{ p += $1; r += $2 } END { print p " of " r " runs" }')
+    name=$1 device=$2
+    shift 2
     verdict=right
-    if grep -q '^not ok [0-9]* - check' "$out/$name.tap"; then
-        verdict="WRONG: $(grep -A1 '^not ok [0-9]* - check' "$out/$name.tap" | tail -n 1)"
-        bad=1
+    begin "$name"
+    if ! grep -q '^0:0 ' "$dir.devices"; then
+        row "$name" "" "" "" "not run: no device: $(tail -n 1 "$dir.devices" | cut -c1-120)"
+        return
     fi
-    sed -n 's/^not ok [0-9]* - \([a-z0-9_]*\) \([a-z0-9_]*\): .*/\1 \2/p' "$out/$name.tap" >"$out/$name.wrong"
-    while read -r op schedule; do
-        # shellcheck disable=SC2086
-        if $prefix "$admission" "$device" "$op" "$schedule" >"$out/$name.$op.$schedule" 2>&1; then
-            verdict="$verdict; \`$schedule\` of \`$op\` struck off ($(tail -n 1 "$out/$name.$op.$schedule"))"
-        else
-            verdict="WRONG and admitted: \`$schedule\` of \`$op\`; $verdict"
-            bad=1
-        fi
-    done <"$out/$name.wrong"
-
-    # shellcheck disable=SC2086
-    sha=$(digest "$model" "$out/$name" "$device" $train)
-    # shellcheck disable=SC2086
-    want=$(prefix='' digest "$model" "$out/ref-${model##*/}" ref $train)
-    if [ -z "$sha" ] || [ "$sha" != "$want" ]; then
-        verdict="WRONG digest, \`ref\` gives $want; $verdict"
-        bad=1
-    fi
-    if [ -s "$out/$name.complaints" ]; then
-        verdict="WRONG: complaints in $out/$name.complaints; $verdict"
-        bad=1
-    fi
-    row "$name" "$version" "$on" "$passed passed, $failed failed, $declined not for it; $runs" \
-        "$(printf %.12s "$sha")" "$verdict"
-}
-
-# oclgrind_sees WORDS EDIT: complains with WORDS of a relu kernel with this fault in it.
-oclgrind_sees() {
-    rm -rf "$out/cl"
-    cp -r "$root/cl" "$out/cl"
-    sed -i "$2" "$out/cl/contract/relu.h"
-    : >"$out/oclgrind.complaints"
-    LKS_KERNEL_DIR=$out/cl $prefix "$contract" check gpu --op relu --schedule plain --case 3 \
-        >"$out/oclgrind.sees" 2>&1
-    if ! grep -qi "$1" "$out/oclgrind.complaints"; then
-        echo "implementations.sh: oclgrind does not see '$1' where it is" >&2
-        bad=1
-    fi
+    refused "$device" && return
+    harness "$device" "$@"
+    case $name in
+    oclgrind*) tiny "$device" ;;
+    *) digests "$device" ;;
+    esac
+    complaints
+    seconds=$(cat "$dir"/*.done | awk '{ s += $2 } END { print s }')
+    row "$name" "$(about driver)" "$schedules" "$count" "$verdict ($seconds s)"
 }
 
 # alone NAME LIBRARY: the loader sees this implementation only.
 alone() {
     mkdir -p "$out/icd-$1"
     printf '%s\n' "$2" >"$out/icd-$1/one.icd"
-    prefix="env OCL_ICD_VENDORS=$out/icd-$1"
+    prefix="OCL_ICD_VENDORS=$out/icd-$1"
+}
+
+# oclgrind_sees WORDS EDIT: complains with WORDS of a relu kernel with this fault in it.
+oclgrind_sees() {
+    rm -rf "$out/cl"
+    cp -r cl "$out/cl"
+    sed -i "$2" "$out/cl/contract/relu.h"
+    # shellcheck disable=SC2086
+    env $prefix OCLGRIND_LOG="$out/sees" LKS_KERNEL_DIR="$out/cl" \
+        "$contract" check gpu --op relu --schedule plain --case 3 >"$out/sees.log" 2>&1
+    if ! grep -qi "$1" "$out/sees"; then
+        echo "implementations.sh: Oclgrind does not see '$1' where it is" >&2
+        bad=1
+    fi
+}
+
+oclgrind() {
+    alone oclgrind "$1"
+    # 21.10 cannot run two instructions of its LLVM: `freeze`, which the optimiser makes, and the scopes
+    # of pointers that inlining makes.
+    export OCLGRIND_BUILD_OPTIONS="-cl-opt-disable -Dalways_inline=unused"
+    prefix="$prefix OCLGRIND_DATA_RACES=1 OCLGRIND_CHECK_API=1 OCLGRIND_UNINITIALIZED=1"
+    oclgrind_sees "Invalid read" 's/F32 v = x\[i\];/F32 v = x[i + 99999999u];/'
+    oclgrind_sees "data race" 's/y\[i\] = v <= 0.0f/y[i \/ 2u] = v <= 0.0f/'
+    implementation oclgrind-gpu gpu --smallest 2 --max-flops 20000 --regime wide
+    prefix="$prefix LD_PRELOAD=$build/tests/contract/libas_cpu.so"
+    implementation oclgrind-cpu cpu --smallest 2 --max-flops 20000 --regime wide
+}
+
+# vendor NAME FILE PACKAGE [ENVIRONMENT]: an implementation of /etc/OpenCL/vendors.
+vendor() {
+    if [ -f "/etc/OpenCL/vendors/$2" ]; then
+        alone "$1" "$(cat "/etc/OpenCL/vendors/$2")"
+        prefix="$prefix ${4:-}"
+        implementation "$1" cpu
+    else
+        missing "$1" "apt-get install $3"
+    fi
+}
+
+intel() {
+    if [ ! -f "${INTEL:-/nowhere}/lib/libintelocl.so" ]; then
+        missing intel "python3 -m venv DIR && DIR/bin/pip install intel-opencl-rt intel-cmplr-lib-rt, then INTEL=DIR"
+        return
+    fi
+    # Its folder holds a loader of its own, which would stand in front of the system's.
+    libs=$(realpath "$INTEL")/lib
+    mkdir -p "$out/intel-lib"
+    ln -sf "$libs"/*.so* "$libs"/*.rtl "$libs"/*.o "$libs/cl.cfg" "$out/intel-lib/"
+    rm -f "$out"/intel-lib/libOpenCL.so*
+    alone intel "$libs/libintelocl.so"
+    prefix="$prefix LD_LIBRARY_PATH=$out/intel-lib"
+    implementation intel cpu
 }
 
 {
-    echo '| implementation | version | device | harness: schedules; runs | digest | verdict |'
-    echo '|---|---|---|---|---|---|'
-} | tee "$table"
-for name; do
-    case $name in
-    pocl)
-        if [ -f /etc/OpenCL/vendors/pocl.icd ]; then
-            alone pocl "$(cat /etc/OpenCL/vendors/pocl.icd)"
-            implementation pocl cpu "$lenet" "$steps" ""
-        else
-            row pocl "" "" "" "" "not run: no /etc/OpenCL/vendors/pocl.icd"
-        fi
-        ;;
-    intel)
-        if [ -f "${INTEL:-/nowhere}/lib/libintelocl.so" ]; then
-            # Its folder holds a loader of its own, which would stand in front of the system's.
-            mkdir -p "$out/intel-lib"
-            ln -sf "$INTEL"/lib/*.so* "$INTEL"/lib/*.rtl "$INTEL"/lib/*.o "$INTEL"/lib/cl.cfg "$out/intel-lib/"
-            rm -f "$out"/intel-lib/libOpenCL.so*
-            alone intel "$(realpath "$INTEL")/lib/libintelocl.so"
-            prefix="$prefix LD_LIBRARY_PATH=$out/intel-lib"
-            implementation intel cpu "$lenet" "$steps" ""
-        else
-            row intel "" "" "" "" "not run: INTEL names no folder with lib/libintelocl.so"
-        fi
-        ;;
-    rusticl)
-        if [ -f /etc/OpenCL/vendors/rusticl.icd ]; then
-            alone rusticl "$(cat /etc/OpenCL/vendors/rusticl.icd)"
-            prefix="$prefix RUSTICL_ENABLE=llvmpipe"
-            implementation rusticl cpu "$lenet" "$steps" ""
-        else
-            row rusticl "" "" "" "" "not run: no /etc/OpenCL/vendors/rusticl.icd"
-        fi
-        ;;
+    echo '| implementation | version | harness: schedules; runs | digests right | verdict (time of the steps) |'
+    echo '|---|---|---|---|---|'
+} | tee "$out/table.md"
+for wanted; do
+    case $wanted in
+    pocl) vendor pocl pocl.icd pocl-opencl-icd ;;
+    rusticl) vendor rusticl rusticl.icd mesa-opencl-icd RUSTICL_ENABLE=llvmpipe ;;
+    intel) intel ;;
     oclgrind)
-        if command -v oclgrind >/dev/null; then
-            # Without optimisation: 21.10 cannot run `freeze`, which the optimiser of its LLVM makes.
-            cat >"$out/under-oclgrind" <<EOF
-#!/bin/sh
-# Its watch over uninitialised values calls values uninitialised in a whole training whose digest is
-# right, so it is kept for the harness.
-case \$1 in */contract) more=--uninitialized ;; *) more= ;; esac
-oclgrind --data-races --check-api \$more --build-options -cl-opt-disable \\
-    --log $out/oclgrind.log.\$\$ "\$@"
-status=\$?
-cat $out/oclgrind.log.\$\$ >>$out/oclgrind.complaints
-exit \$status
-EOF
-            chmod +x "$out/under-oclgrind"
-            prefix=$out/under-oclgrind
-            oclgrind_sees "Invalid read" 's/F32 v = x\[i\];/F32 v = x[i + 99999999u];/'
-            oclgrind_sees "data race" 's/y\[i\] = v <= 0.0f/y[i \/ 2u] = v <= 0.0f/'
-            : >"$out/oclgrind.complaints"
-            implementation oclgrind gpu "$out/tiny.yaml" "--steps 2" "--max-flops 3000 --regime wide"
+        library=$(find /usr/lib /usr/local/lib -name liboclgrind-rt-icd.so 2>/dev/null | head -n 1)
+        if [ -n "$library" ]; then
+            oclgrind "$library"
         else
-            row oclgrind "" "" "" "" "not run: no program oclgrind"
+            missing oclgrind "apt-get install oclgrind"
         fi
         ;;
     *)
-        echo "implementations.sh: unknown implementation '$name'" >&2
+        echo "implementations.sh: unknown implementation '$wanted'" >&2
         exit 2
         ;;
     esac

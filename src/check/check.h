@@ -3,7 +3,8 @@
  * function, bit by bit (docs/architecture.md, "The contract harness").
  *
  * Neighbours: regime.c draws inputs, oracle.c computes what the contract says, trial.c runs one
- * schedule between guard bands, harness.c walks operators, cases, schedules and regimes.
+ * schedule between guard bands, smallest.c picks cases for simulators, harness.c walks operators,
+ * cases, schedules and regimes.
  */
 #ifndef LKSI_CHECK_CHECK_H
 #define LKSI_CHECK_CHECK_H
@@ -64,6 +65,7 @@ struct lksi_check_options {
     const char *op, *schedule, *regime; /* only this one; NULL: all */
     int only_case;                      /* 1 + index; 0: all */
     double max_flops;                   /* only cases of at most so many operations; 0: all */
+    int smallest; /* only so many cases for each set of kernels, the smallest ones; 0: all */
     uint64_t seed;
     bool long_run;
 };

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "check/classes.h"
+#include "check/smallest.h"
 #include "check/trial.h"
 
 #define BATCH         16
@@ -36,6 +37,7 @@ struct walk {
     struct trial *trial;
     struct lksi_stage *stage; /* contiguous, as lksi_stages_build wants them */
     size_t trials, trial_capacity, stage_capacity;
+    struct lksi_smallest smallest; /* of this operator, if asked for */
 };
 
 /* ---- rows ---- */
@@ -113,6 +115,13 @@ static const char *declined(struct walk *w, size_t row, const struct lksi_call *
     return s->declines(call, lksi_dev_limits(w->dev));
 }
 
+/* This is one of the smallest cases of the schedule, or all are wanted. */
+static bool small_enough(const struct walk *w, size_t row, int case_index)
+{
+    return w->options->smallest == 0 || lksi_dev_is_ref(w->dev) ||
+           lksi_smallest_has(&w->smallest, row, case_index);
+}
+
 static lks_status add_trials(struct walk *w, int slot)
 {
     const struct lksi_oracle *o = &w->oracle[slot];
@@ -128,6 +137,8 @@ static lks_status add_trials(struct walk *w, int slot)
                 w->row[r].reason = reason;
             continue;
         }
+        if (!small_enough(w, r, o->index))
+            continue;
         if (!lksi_grow(&w->trial, &w->trial_capacity, w->trials + 1, sizeof *w->trial) ||
             !lksi_grow(&w->stage, &w->stage_capacity, w->trials + 1, sizeof *w->stage))
             return LKS_E_MEMORY;
@@ -288,6 +299,9 @@ static lks_status run_op(struct walk *w)
     lks_status st = LKS_OK;
     struct lksi_program *program = NULL;
     bool more = true;
+    if (w->options->smallest > 0 && !lksi_dev_is_ref(w->dev))
+        LKSI_TRY(lksi_smallest_find(&w->smallest, w->dev, w->op, w->options->long_run,
+                                    w->options->smallest));
     for (int index = 0; more;) {
         LKSI_TRY(gather(w, &index, &more));
         LKSI_TRY(build(w, &program));
@@ -355,6 +369,7 @@ lks_status lksi_check_run(struct lksi_dev *dev, const struct lksi_check_options 
         *failed = bad;
 fail:
     lksi_dev_close(&w->ref);
+    lksi_smallest_close(&w->smallest);
     free(w->trial);
     free(w->stage);
     free(w);

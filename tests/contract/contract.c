@@ -4,9 +4,11 @@
  *
  *     contract check DEVICE | accuracy | gradient   [--op X] [--schedule S] [--case I] [--regime R]
  *                                                   [--seed N] [--long] [--soft-divsqrt]
- *                                                   [--max-flops N] [--share I/N]
+ *                                                   [--max-flops N] [--smallest N] [--share I/N]
  *
- * --share 0/4 takes every fourth operator, from the first on. Device `cpu` skips where there is none. Program binaries are cached in a scratch folder.
+ * --share 0/4 takes every fourth operator, from the first on; --smallest 2 the two smallest cases
+ * for each kernel. Device `cpu` skips where there is none. Program binaries are cached in a scratch
+ * folder.
  */
 #include <ftw.h>
 #include <stdio.h>
@@ -133,6 +135,8 @@ static bool parse(int argc, char **argv, struct lksi_check_options *o)
             o->only_case = 1 + atoi(value);
         else if (strcmp(argv[i], "--max-flops") == 0)
             o->max_flops = atof(value);
+        else if (strcmp(argv[i], "--smallest") == 0)
+            o->smallest = atoi(value);
         else if (strcmp(argv[i], "--share") == 0) {
             if (!take_share(o, value))
                 return false;
