@@ -20,7 +20,7 @@ static void LKS_FN(store)(V v, __global F32 *out, U32 want, U32 at, U32 k)
     } else if (want < k) {
         F32 lane[VEC];
         STORE(v, lane);
-        for (U32 c = want; c < k; c++)
+        ROLLED for (U32 c = want; c < k; c++)
             out[c] = lane[c - at];
     }
 }

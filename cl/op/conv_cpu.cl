@@ -19,7 +19,8 @@
 #define FRAMED 0 /* 1: the kernel `padded` in place of `conv` */
 #define DEPTH  0
 #endif
-#define NB (VEC * NV)
+#define NB     (VEC * NV)
+#define BIASED (GRAD ? 2u : 1u) /* d.extra, where a bias is given */
 
 #include "contract/conv.h"
 #include "op/conv_frame.h"
@@ -86,7 +87,7 @@ static inline void LKS_FN(pack_edge)(__global const float *w, __global float *to
 #else
         const U64 step = (U64)taps * cg, row = b->channel * step + e;
 #endif
-        for (U32 i = i0; i < i1; i++)
+        ROLLED for (U32 i = i0; i < i1; i++)
             to[(U64)e * NB + i] = i < b->lanes ? w[row + i * step] : 0.0f;
     }
 }
@@ -103,9 +104,8 @@ LKS_KERNEL(pack)(__global const float *restrict w, __global const float *restric
     __global float *to = wp + (U64)block * chain * NB;
 #if GRAD
     LKS_FN(pack_edge)(w, to, e0, e1, 0u, NB, &b, &d);
-    const int with_bias = d.extra == 2u;
 #else
-    for (U32 i = 0u; i < NB; i += 16u) {
+    ROLLED for (U32 i = 0u; i < NB; i += 16u) {
         U32 e = e0;
         if (i + 16u <= b.lanes)
             for (; e + 16u <= e1; e += 16u)
@@ -113,9 +113,8 @@ LKS_KERNEL(pack)(__global const float *restrict w, __global const float *restric
                                     to + (U64)e * NB + i);
         LKS_FN(pack_edge)(w, to, e, e1, i, min(i + 16u, (U32)NB), &b, &d);
     }
-    const int with_bias = d.extra != 0u;
 #endif
-    if (e0 == 0u && with_bias)
+    if (e0 == 0u && d.extra == BIASED)
         for (U32 i = 0u; i < NB; i++)
             bp[block * NB + i] = i < b.lanes ? bias[b.channel + i] : 0.0f;
     if (e0 == 0u && block == 0u)
@@ -134,15 +133,50 @@ static inline V LKS_FN(drop)(V v, V test)
 static inline void LKS_FN(put)(V v, __global float *to, __global const float *mask, U32 from,
                                U32 end)
 {
+    float lane[VEC];
     if (from == 0u && end >= VEC) {
+        STORE(mask != 0 ? LKS_FN(drop)(v, LOAD(mask)) : v, to);
+        return;
+    }
+    STORE(v, lane);
+    ROLLED for (U32 i = from; i < min(end, (U32)VEC); i++)
+        to[i] = mask != 0 && mask[i] <= 0.0f ? 0.0f : lane[i];
+}
+
+/*
+ * Finishes the first `live` positions of a tile and stores them, position i from to + out[i] on:
+ * adds the bias, if there is one, applies relu, and the mask (where `to` points to) if there is one.
+ */
+static inline void LKS_FN(finish)(V *acc, const U64 *out, U32 live, __global float *to,
+                                  __global const float *bias, int relu,
+                                  __global const float *mask, const struct LKS_FN(block) *b)
+{
+    if (bias != 0)
+        UNROLL for (int i = 0; i < MR * NV; i++)
+            acc[i] = acc[i] + LOAD(bias + VEC * (i % NV));
+    UNROLL for (int i = 0; i < MR * NV; i++)
+        acc[i] = acc[i] + 0.0f;
+    if (relu)
+        UNROLL for (int i = 0; i < MR * NV; i++)
+            acc[i] = LKS_FN(drop)(acc[i], acc[i]);
+    if (live >= MR && b->skip == 0u && b->lanes >= NB) {
         if (mask != 0)
-            v = LKS_FN(drop)(v, LOAD(mask));
-        STORE(v, to);
+            UNROLL for (int i = 0; i < MR * NV; i++)
+                acc[i] = LKS_FN(drop)(acc[i], LOAD(mask + out[i / NV] + VEC * (i % NV)));
+        UNROLL for (int i = 0; i < MR * NV; i++)
+            STORE(acc[i], to + out[i / NV] + VEC * (i % NV));
     } else {
-        float lane[VEC];
-        STORE(v, lane);
-        for (U32 i = from; i < min(end, (U32)VEC); i++)
-            to[i] = mask != 0 && mask[i] <= 0.0f ? 0.0f : lane[i];
+        /* At the border, from memory: unrolled it would take long to compile. */
+        V tile[MR * NV];
+        UNROLL for (int i = 0; i < MR * NV; i++)
+            tile[i] = acc[i];
+        ROLLED for (U32 i = 0u; i < min(live, (U32)MR) * NV; i++) {
+            const U32 lane = i % NV * VEC;
+            const U64 at = out[i / NV] + lane;
+            if (lane < b->lanes)
+                LKS_FN(put)(tile[i], to + at, mask != 0 ? mask + at : 0,
+                            b->skip - min(b->skip, lane), b->lanes - lane);
+        }
     }
 }
 
@@ -174,11 +208,12 @@ static inline struct LKS_FN(place) LKS_FN(at)(U32 p, U32 rows, U32 cols)
 }
 
 /* Asks for the lines that a tile will store to, which its chains then do not wait for. */
-static inline void LKS_FN(ahead)(__global const float *to, U32 lanes)
+static inline void LKS_FN(ahead)(const U64 *out, U32 live, __global const float *to, U32 lanes)
 {
 #if defined(__clang__) && defined(__x86_64__)
-    for (U32 i = 0u; i < min(lanes, (U32)NB); i += 16u)
-        __builtin_prefetch((const void *)(uintptr_t)(to + i), 1, 3);
+    ROLLED for (U32 i = 0u; i < min(live, (U32)MR); i++)
+        ROLLED for (U32 j = 0u; j < min(lanes, (U32)NB); j += 16u)
+            __builtin_prefetch((const void *)(uintptr_t)(to + out[i] + j), 1, 3);
 #endif
 }
 
@@ -231,14 +266,14 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
 #else
             out[i] = p + i;
 #endif
-            if (p + i < end)
-                LKS_FN(ahead)(dst + out[i] * dst_c + here.channel, here.lanes);
+            out[i] = out[i] * dst_c + here.channel;
             if (p + i + 1u < total)
                 LKS_FN(next)(&at, rows, cols);
 #pragma unroll
             for (int j = 0; j < NV; j++)
                 acc[i * NV + j] = (V)(0.0f);
         }
+        LKS_FN(ahead)(out, end - p, dst, here.lanes);
         for (U32 r = 0u; r < d.r; r++) {
 #if GRAD
             const I32 dr = (I32)(class_h + d.pad_h) - (I32)(r * d.dil_h);
@@ -287,29 +322,8 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
                 }
             }
         }
-#pragma unroll
-        for (int i = 0; i < MR; i++) {
-            if (p + i < end) {
-                __global float *to = dst + out[i] * dst_c + here.channel;
-#pragma unroll
-                for (int j = 0; j < NV; j++) {
-                    V v = acc[i * NV + j];
-                    __global const float *mask = 0;
-#if GRAD
-                    if (d.extra == 1u)
-                        mask = extra + out[i] * dst_c + here.channel + VEC * j;
-#endif
-                    if (d.extra == (GRAD ? 2u : 1u))
-                        v = v + LOAD(extra + block * NB + VEC * j);
-                    v = v + 0.0f;
-                    if (!GRAD && d.relu != 0u)
-                        v = LKS_FN(drop)(v, v);
-                    if (here.lanes > (U32)(VEC * j))
-                        LKS_FN(put)(v, to + VEC * j, mask, here.skip - min(here.skip, (U32)(VEC * j)),
-                                    here.lanes - (U32)(VEC * j));
-                }
-            }
-        }
+        LKS_FN(finish)(acc, out, end - p, dst, d.extra == BIASED ? extra + block * NB : 0,
+                       !GRAD && d.relu != 0u, GRAD && d.extra == 1u ? extra : 0, &here);
     }
 }
 
@@ -330,18 +344,18 @@ LKS_KERNEL(padded)(__global const float *restrict frame, __global const float *r
     if (first >= total)
         return;
     const U32 end = min(total - first, per_item * MR) + first;
-    const U32 lanes = min((U32)NB, d.k - block * NB);
+    const struct LKS_FN(block) here = LKS_FN(block_at)(block, &d);
     __global const float *weights = wp + (U64)block * d.r * d.s * d.c * NB;
     struct LKS_FN(place) at = LKS_FN(at)(first, d.oh, d.ow);
 
     for (U32 p = first; p < end; p += MR) {
+        U64 out[MR];
         V acc[MR * NV];
         __global const float *a[MR];
         __global const float *b = weights;
 #pragma unroll
         for (int i = 0; i < MR; i++) {
-            if (p + i < end)
-                LKS_FN(ahead)(y + (U64)(p + i) * d.k + block * NB, lanes);
+            out[i] = (U64)(p + i) * d.k + here.channel;
             a[i] = frame + (((U64)at.n * fh + at.row * d.stride_h) * fw + at.col * d.stride_w) * d.c;
             if (p + i + 1u < total)
                 LKS_FN(next)(&at, d.oh, d.ow);
@@ -349,6 +363,7 @@ LKS_KERNEL(padded)(__global const float *restrict frame, __global const float *r
             for (int j = 0; j < NV; j++)
                 acc[i * NV + j] = (V)(0.0f);
         }
+        LKS_FN(ahead)(out, end - p, y, here.lanes);
         for (U32 r = 0u; r < d.r; r++) {
             U64 run = (U64)r * d.dil_h * fw * d.c;
             for (U32 q = 0u; q < runs; q++, run += step) {
@@ -368,23 +383,8 @@ LKS_KERNEL(padded)(__global const float *restrict frame, __global const float *r
                 }
             }
         }
-#pragma unroll
-        for (int i = 0; i < MR; i++) {
-            if (p + i < end) {
-                __global float *to = y + (U64)(p + i) * d.k + block * NB;
-#pragma unroll
-                for (int j = 0; j < NV; j++) {
-                    V v = acc[i * NV + j];
-                    if (d.extra != 0u)
-                        v = v + LOAD(bias + block * NB + VEC * j);
-                    v = v + 0.0f;
-                    if (d.relu != 0u)
-                        v = LKS_FN(drop)(v, v);
-                    if (lanes > (U32)(VEC * j))
-                        LKS_FN(put)(v, to + VEC * j, 0, 0u, lanes - (U32)(VEC * j));
-                }
-            }
-        }
+        LKS_FN(finish)(acc, out, end - p, y, d.extra == BIASED ? bias + block * NB : 0,
+                       d.relu != 0u, 0, &here);
     }
 }
 #endif

@@ -19,6 +19,9 @@
 #include "contract/conv.h"
 #include "op/conv_frame.h"
 
+#define VEC 16
+#include "op/vec.h"
+
 #ifndef TB
 #define TB    4
 #define NV    4
@@ -72,8 +75,8 @@ static inline void LKS_FN(store)(const float16 *part, const struct LKS_FN(tile) 
           at->v * step_v;
     for (int i = 0; i < TV; i++)
         vstore16(part[i] + 0.0f, i, lane);
-    for (U32 v = at->v_skip; v < v1; v++)
-        for (U32 b = at->b_skip; b < TB; b++)
+    ROLLED for (U32 v = at->v_skip; v < v1; v++)
+        ROLLED for (U32 b = at->b_skip; b < TB; b++)
             dw[b * step_b + v * step_v] = lane[b * 16u * NV + v];
 }
 

@@ -7,10 +7,13 @@
  *   product      c = a b over panels of b. TRANS: the tile is stored transposed
  *   weight_grad  leaves chained in registers, the tree over them in private memory
  *
- * Macros: MR, NV tile; TRANS, BIAS, RELU, MASK say what `product` does.
+ * Macros: MR, NV tile; TRANS, BIAS, RELU say what `product` does.
  */
 #include "contract/dense.h"
 #include "contract/num.h"
+
+#define VEC 16
+#include "op/vec.h"
 
 #ifndef MR
 #define MR 6
@@ -18,27 +21,42 @@
 #ifndef NV
 #define NV 4
 #endif
-#define WIDTH  (16 * NV)
-#define ALONE  __attribute__((reqd_work_group_size(1, 1, 1)))
-#define UNROLL _Pragma("unroll")
+#define WIDTH (16 * NV)
 
 #ifdef PACK
-/* Work-item (k block of 64, panel). */
+/* Work-item (k block of 64, panel of `width` rows). */
 __kernel ALONE void LKS_KERNEL(pack)(__global const F32 *restrict m, __global F32 *restrict out,
-                                     U32 rows, U32 k)
+                                     U32 rows, U32 k, U32 width)
 {
     U32 panel = get_global_id(1), k0 = get_global_id(0) * 64u;
     U32 k1 = k0 + 64u < k ? k0 + 64u : k;
-    U32 live = rows - panel * WIDTH < WIDTH ? rows - panel * WIDTH : WIDTH;
-    __global const F32 *src = m + (U64)panel * WIDTH * k;
-    __global F32 *dst = out + (U64)panel * WIDTH * k;
+    U32 live = rows - panel * width < width ? rows - panel * width : width;
+    __global const F32 *src = m + (U64)panel * width * k;
+    __global F32 *dst = out + (U64)panel * width * k;
     /* Row by row: columns of a matrix whose rows are a power of two apart share a cache set. */
     for (U32 j = 0u; j < live; j++)
         for (U32 i = k0; i < k1; i++)
-            dst[(U64)i * WIDTH + j] = src[(U64)j * k + i];
+            dst[(U64)i * width + j] = src[(U64)j * k + i];
     for (U32 i = k0; i < k1; i++)
-        for (U32 j = live; j < WIDTH; j++)
-            dst[(U64)i * WIDTH + j] = 0.0f;
+        for (U32 j = live; j < width; j++)
+            dst[(U64)i * width + j] = 0.0f;
+}
+#endif
+
+#if defined(WEIGHT) || defined(PRODUCT) && !defined(TRANS)
+/* Lanes [skip, live) of v to p[skip ..], 0 where `mask`, if there is one, is not above 0. */
+static void LKS_FN(edge)(float16 v, U32 skip, U32 live, __global F32 *p, __global const F32 *mask)
+{
+    F32 lane[16];
+    if (skip == 0u && live == 16u) {
+        if (mask != 0)
+            v = vload16(0, mask) <= 0.0f ? (float16)(0.0f) : v;
+        vstore16(v, 0, p);
+        return;
+    }
+    vstore16(v, 0, lane);
+    ROLLED for (U32 l = skip; l < live; l++)
+        p[l] = mask != 0 && mask[l] <= 0.0f ? 0.0f : lane[l];
 }
 #endif
 
@@ -55,29 +73,17 @@ static float16 LKS_FN(finish)(float16 v, float16 bias)
     return v;
 }
 
-/* Lanes [skip, 16) of v to p[skip ..], of which the first `live` - `skip` exist. */
-static void LKS_FN(store)(float16 v, __global F32 *p, I32 skip, I32 live)
-{
-    if (skip <= 0 && live >= 16) {
-        vstore16(v, 0, p);
-    } else {
-        F32 t[16];
-        vstore16(v, 0, t);
-        for (I32 j = skip > 0 ? skip : 0; j < 16 && j < live; j++)
-            p[j] = t[j];
-    }
-}
-
 /*
  * Work-item (row tile, panel). c[m][n] = sum_k a[m*k + ..] b[..][n], rows of a broadcast.
  * TRANS: b is packed, c is stored as c[n*m + ..] and bias belongs to the rows.
  * PACKED: b is packed, bias belongs to the columns.
  * Else b[k][n] is read in place; vectors over the border move back into the matrix.
+ * `masked`: c is 0 where `extra` is not above 0.
  */
 __kernel ALONE void LKS_KERNEL(product)(__global const F32 *restrict a,
                                         __global const F32 *restrict b,
                                         __global const F32 *restrict extra,
-                                        __global F32 *restrict c, U32 m, U32 n, U32 k)
+                                        __global F32 *restrict c, U32 m, U32 n, U32 k, U32 masked)
 {
     U32 m0 = get_global_id(0) * MR, n0 = get_global_id(1) * WIDTH;
     __global const F32 *row[MR];
@@ -128,39 +134,48 @@ __kernel ALONE void LKS_KERNEL(product)(__global const F32 *restrict a,
                 c[(U64)(n0 + j) * m + m0 + i] = tile[i][j];
     }
 #else
-    UNROLL for (int j = 0; j < NV; j++) {
-        I32 at = (I32)(n0 + 16u * j), live = (I32)n - at, skip = 0;
-#ifdef PACKED
-        U32 from = n0 + 16u * j;
-#else
-        U32 from = col[j]; /* lanes before `at` belong to another vector */
-        skip = live >= 16 ? 0 : at - (I32)from;
-        live = live > 0 ? live + skip : 0;
-#endif
-        float16 bias = (float16)(0.0f);
+    if (m0 + MR <= m && n0 + WIDTH <= n) {
+        UNROLL for (int j = 0; j < NV; j++) {
 #ifdef BIAS
-        if (live >= 16) {
-            bias = vload16(0, extra + from);
-        } else {
-            F32 t[16];
-            for (I32 l = 0; l < 16; l++)
-                t[l] = l < live ? extra[from + l] : 0.0f;
-            bias = vload16(0, t);
+            float16 bias = vload16(j, extra + n0);
+#else
+            float16 bias = (float16)(0.0f);
+#endif
+            UNROLL for (int i = 0; i < MR; i++)
+                acc[i][j] = LKS_FN(finish)(acc[i][j], bias);
         }
+        if (masked != 0u)
+            UNROLL for (int i = 0; i < MR; i++)
+                UNROLL for (int j = 0; j < NV; j++)
+                    acc[i][j] = vload16(j, extra + (U64)(m0 + i) * n + n0) <= 0.0f
+                                    ? (float16)(0.0f) : acc[i][j];
+        UNROLL for (int i = 0; i < MR; i++)
+            UNROLL for (int j = 0; j < NV; j++)
+                vstore16(acc[i][j], j, c + (U64)(m0 + i) * n + n0);
+    } else {
+        /* At the border, from memory: unrolled it would take long to compile. */
+        float16 tile[MR][NV];
+        F32 bias[WIDTH];
+        ROLLED for (U32 l = 0u; l < WIDTH; l++)
+#ifdef BIAS
+            bias[l] = n0 + l < n ? extra[n0 + l] : 0.0f;
+#else
+            bias[l] = 0.0f;
 #endif
-        if (live > 0) {
-            UNROLL for (int i = 0; i < MR; i++) {
-                if (m0 + i < m) {
-                    U64 o = (U64)(m0 + i) * n + from;
-                    float16 v = LKS_FN(finish)(acc[i][j], bias);
-#ifdef MASK
-                    float16 y = vload16(0, extra + o);
-                    v = y <= 0.0f ? (float16)(0.0f) : v;
+        UNROLL for (int i = 0; i < MR; i++)
+            UNROLL for (int j = 0; j < NV; j++)
+                tile[i][j] = acc[i][j];
+        ROLLED for (U32 i = 0u; i < MR && m0 + i < m; i++)
+            ROLLED for (U32 j = 0u; j < NV && n0 + 16u * j < n; j++) {
+#if defined(PACKED)
+                U32 from = n0 + 16u * j;
+#else
+                U32 from = min(n0 + 16u * j, n - 16u); /* lanes before it: another vector's */
 #endif
-                    LKS_FN(store)(v, c + o, skip, live);
-                }
+                LKS_FN(edge)(LKS_FN(finish)(tile[i][j], vload16(j, bias)), n0 + 16u * j - from,
+                             min(16u, n - from), c + (U64)(m0 + i) * n + from,
+                             masked != 0u ? extra + (U64)(m0 + i) * n + from : 0);
             }
-        }
     }
 #endif
 }
@@ -224,22 +239,21 @@ __kernel ALONE void LKS_KERNEL(weight_grad)(__global const F32 *restrict x,
                     UNROLL for (int j = 0; j < NV; j++)
                         acc[r][j] = part[level][r][j] + acc[r][j];
         }
-        UNROLL for (int r = 0; r < MR; r++) {
-            if (o + r < height) {
-                UNROLL for (int j = 0; j < NV; j++) {
-                    U32 want = i0 + 16u * j;
-                    __global F32 *out = dw + (U64)(o + r) * width;
-                    float16 v = acc[r][j] + 0.0f;
-                    if (want == col[j]) {
-                        vstore16(v, 0, out + want);
-                    } else if (want < width) {
-                        F32 t[16];
-                        vstore16(v, 0, t);
-                        for (U32 l = want; l < width; l++)
-                            out[l] = t[l - col[j]];
-                    }
+        if (o + MR <= height && i0 + WIDTH <= width) {
+            UNROLL for (int r = 0; r < MR; r++)
+                UNROLL for (int j = 0; j < NV; j++)
+                    vstore16(acc[r][j] + 0.0f, j, dw + (U64)(o + r) * width + i0);
+        } else {
+            float16 tile[MR][NV];
+            UNROLL for (int r = 0; r < MR; r++)
+                UNROLL for (int j = 0; j < NV; j++)
+                    tile[r][j] = acc[r][j] + 0.0f;
+            ROLLED for (U32 r = 0u; r < MR && o + r < height; r++)
+                ROLLED for (U32 i = i0; i < width && i < i0 + WIDTH; i += 16u) {
+                    U32 from = min(i, width - 16u);
+                    LKS_FN(edge)(tile[r][(i - i0) / 16u], i - from, 16u,
+                                 dw + (U64)(o + r) * width + from, 0);
                 }
-            }
         }
     }
 }

@@ -5,6 +5,8 @@
  *   V, VI            floats and integers
  *   LOAD, STORE      VEC neighbours in memory, no alignment wanted
  *   PICK(c, a, b)    c ? a : b, lane by lane, c being the result of a comparison
+ *   UNROLL, ROLLED   in front of a loop: written out; left a loop, since it is short or seldom run,
+ *                    and compilers take long over what they make of it
  */
 #define VEC_JOIN_(a, b) a##b
 #define VEC_JOIN(a, b)  VEC_JOIN_(a, b)
@@ -22,3 +24,8 @@
 #define PICK(c, a, b) select((V)(b), (V)(a), (VI)(c))
 #define ALONE         __attribute__((reqd_work_group_size(1, 1, 1)))
 #define UNROLL        _Pragma("unroll")
+#ifdef __clang__
+#define ROLLED _Pragma("clang loop unroll(disable) vectorize(disable)")
+#else
+#define ROLLED
+#endif

@@ -55,11 +55,12 @@ static void add_pack(struct lksi_recipe *r, int in, uint32_t rows, uint32_t k, s
 {
     unsigned panels = ceil_div(rows, 16 * t.nv);
     struct lksi_launch *l = add_launch(r, "pack", ceil_div(k, 64), panels);
-    snprintf(l->defines, sizeof l->defines, "PACK NV=%u", t.nv);
+    snprintf(l->defines, sizeof l->defines, "PACK");
     add_arg(l, LKSI_IN(in));
     add_arg(l, LKSI_WORK(0));
     add_arg(l, LKSI_U32(rows));
     add_arg(l, LKSI_U32(k));
+    add_arg(l, LKSI_U32(16 * t.nv));
     r->n_work = 1;
     r->work_bytes[0] = (uint64_t)panels * 16 * t.nv * k * sizeof(float);
 }
@@ -101,6 +102,7 @@ void lksi_dense_cpu_recipe(const struct lksi_call *call, const struct lksi_limit
     add_arg(l, LKSI_U32(m));
     add_arg(l, LKSI_U32(n));
     add_arg(l, LKSI_U32(d->i));
+    add_arg(l, LKSI_U32(0));
 }
 
 /* ---- gradients ---- */
@@ -121,8 +123,7 @@ void lksi_dense_data_grad_cpu_recipe(const struct lksi_call *call, const struct 
     struct lksi_launch *l =
         add_launch(r, "product", ceil_div(d->n, t.mr), ceil_div(d->i, 16 * t.nv));
     (void)dev;
-    snprintf(l->defines, sizeof l->defines, "PRODUCT MR=%u NV=%u%s", t.mr, t.nv,
-             d->extra ? " MASK" : "");
+    snprintf(l->defines, sizeof l->defines, "PRODUCT MR=%u NV=%u", t.mr, t.nv);
     add_arg(l, LKSI_IN(0));
     add_arg(l, LKSI_IN(1));
     add_arg(l, LKSI_IN(d->extra ? 2 : 0));
@@ -130,6 +131,7 @@ void lksi_dense_data_grad_cpu_recipe(const struct lksi_call *call, const struct 
     add_arg(l, LKSI_U32(d->n));
     add_arg(l, LKSI_U32(d->i));
     add_arg(l, LKSI_U32(d->o));
+    add_arg(l, LKSI_U32(d->extra));
 }
 
 const char *lksi_dense_weight_grad_cpu_declines(const struct lksi_call *call,
