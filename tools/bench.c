@@ -233,7 +233,8 @@ static int open_bench(struct bench *b)
         return status;
     const struct lks_device_info *info = lks_device_get_info(device);
     const struct lksi_dev_params params = {
-        .select = info->select, .threads = (int)choice->threads.value, .profile = true};
+        .select = info->select, .threads = (int)choice->threads.value, .profile = true,
+        .tuning = choice->tuning};
     snprintf(b->device, sizeof b->device, "%s", info->name);
     lks_status st = lksi_dev_open(&b->dev, &params);
     lks_device_close(&device);

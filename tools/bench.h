@@ -60,6 +60,25 @@ bool bench_has_events(const struct lksi_stage *stage);
 /* Bytes of all inputs and outputs of a call. */
 double bench_bytes(const struct lksi_call *call);
 
+/* bench_op.c: the call that the options describe, at most attr_size bytes of `attr` and `scratch`. */
+lks_status bench_make_call(const struct bench *b, const struct lksi_op *op, void *attr,
+                           void *scratch, struct lksi_call *call);
+/* "conv2d [64,28,28,1] ... -> [...]" */
+void bench_call_text(const struct lksi_call *call, char *text, size_t size);
+
+/* Buffers of a call; stages of one call may share them, one at a time. */
+struct bench_buffers {
+    struct lksi_buf *in[LKSI_MAX_IN], *out[LKSI_MAX_OUT], *work[LKSI_MAX_WORK];
+};
+/* Makes what is missing, inputs with seeded numbers, and binds the stage to them. */
+lks_status bench_bind(const struct bench *b, struct bench_buffers *x, struct lksi_stage *stage);
+void bench_buffers_free(struct bench_buffers *x);
+
+/* bench_model.c: a trainer of the model's step on the bench's device; with `profile` kernels have
+ * times. The caller destroys both. */
+lks_status bench_trainer(const struct bench *b, const lks_model *model, bool profile,
+                         lks_device **device, lks_trainer **trainer);
+
 /* bench_peak.c: fills peak_gflops and peak_gbs. */
 lks_status bench_peak(struct bench *b);
 

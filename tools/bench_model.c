@@ -21,22 +21,25 @@ struct model_bench {
     lks_device *device;
 };
 
-static lks_status open_trainer(struct model_bench *m, bool profile)
+lks_status bench_trainer(const struct bench *b, const lks_model *model, bool profile,
+                         lks_device **device, lks_trainer **trainer)
 {
-    const struct lksi_limits *l = lksi_dev_limits(m->b->dev);
-    const struct bench_options *o = m->b->o;
+    const struct lksi_limits *l = lksi_dev_limits(b->dev);
+    const struct bench_options *o = b->o;
     struct lks_trainer_params p;
     char select[64] = "ref";
     lks_status st;
-    if (!lksi_dev_is_ref(m->b->dev))
+    if (!lksi_dev_is_ref(b->dev))
         snprintf(select, sizeof select, "%d:%d", l->platform_index, l->device_index);
-    st = lksi_device_open(
-        &m->device, lks_device_params(.select = select, .threads = (int)o->device.threads.value),
-        profile);
+    st = lksi_device_open(device,
+                          lks_device_params(.select = select,
+                                            .threads = (int)o->device.threads.value,
+                                            .tuning = o->device.tuning),
+                          profile);
     if (st != LKS_OK)
         return st;
-    lks_model_trainer_params(m->model, &p);
-    p.device = m->device;
+    lks_model_trainer_params(model, &p);
+    p.device = *device;
     p.plain = o->plain;
     p.epochs = UINT32_MAX; /* it shall not end; and every batch shall be whole */
     p.drop_last = true;
@@ -46,7 +49,12 @@ static lks_status open_trainer(struct model_bench *m, bool profile)
         p.leaf = (uint32_t)o->leaf.value;
     if (o->seed.given)
         p.seed = o->seed.value;
-    return lks_trainer_create(&m->trainer, lks_model_graph(m->model), &p);
+    return lks_trainer_create(trainer, lks_model_graph(model), &p);
+}
+
+static lks_status open_trainer(struct model_bench *m, bool profile)
+{
+    return bench_trainer(m->b, m->model, profile, &m->device, &m->trainer);
 }
 
 static void close_trainer(struct model_bench *m)

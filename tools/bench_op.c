@@ -303,8 +303,8 @@ static bool largest_case(const struct lksi_op *op, void *attr, void *scratch,
     return most >= 0;
 }
 
-static lks_status make_call(const struct bench *b, const struct lksi_op *op, void *attr,
-                            void *scratch, struct lksi_call *call)
+lks_status bench_make_call(const struct bench *b, const struct lksi_op *op, void *attr,
+                           void *scratch, struct lksi_call *call)
 {
     struct lksi_desc in[LKSI_MAX_IN];
     struct shape s;
@@ -317,7 +317,7 @@ static lks_status make_call(const struct bench *b, const struct lksi_op *op, voi
     return lksi_call_make(call, op, attr, s.leaf, n, in);
 }
 
-static void call_text(const struct lksi_call *call, char *text, size_t size)
+void bench_call_text(const struct lksi_call *call, char *text, size_t size)
 {
     char shape[96];
     size_t used = (size_t)snprintf(text, size, "%s", call->op->name);
@@ -331,11 +331,7 @@ static void call_text(const struct lksi_call *call, char *text, size_t size)
 
 /* ---- buffers ---- */
 
-struct buffers {
-    struct lksi_buf *in[LKSI_MAX_IN], *out[LKSI_MAX_OUT], *work[LKSI_MAX_WORK];
-};
-
-static void buffers_free(struct buffers *x)
+void bench_buffers_free(struct bench_buffers *x)
 {
     for (int i = 0; i < LKSI_MAX_IN; i++)
         lksi_buf_destroy(&x->in[i]);
@@ -363,23 +359,27 @@ static lks_status make_input(const struct bench *b, const struct lksi_call *call
     return st;
 }
 
-static lks_status bind(const struct bench *b, struct buffers *x, struct lksi_stage *stage)
+lks_status bench_bind(const struct bench *b, struct bench_buffers *x, struct lksi_stage *stage)
 {
     const struct lksi_call *call = &stage->call;
     lks_status st = LKS_OK;
     for (int i = 0; i < call->n_in; i++) {
-        LKSI_TRY(make_input(b, call, i, &x->in[i]));
+        if (x->in[i] == NULL)
+            LKSI_TRY(make_input(b, call, i, &x->in[i]));
         stage->in[i] = x->in[i];
     }
     for (int j = 0; j < call->n_out; j++) {
         int alias = call->op->alias[j];
-        if (alias == 0)
+        if (alias == 0 && x->out[j] == NULL)
             LKSI_TRY(
                 lksi_buf_create(&x->out[j], b->dev, 4u * (uint64_t)lksi_desc_count(&call->out[j])));
         stage->out[j] = alias != 0 ? stage->in[alias - 1] : x->out[j];
     }
     for (int w = 0; w < stage->recipe.n_work; w++) {
-        LKSI_TRY(lksi_buf_create(&x->work[w], b->dev, stage->recipe.work_bytes[w]));
+        if (x->work[w] != NULL && lksi_buf_bytes(x->work[w]) < stage->recipe.work_bytes[w])
+            lksi_buf_destroy(&x->work[w]);
+        if (x->work[w] == NULL)
+            LKSI_TRY(lksi_buf_create(&x->work[w], b->dev, stage->recipe.work_bytes[w]));
         stage->work[w] = x->work[w];
     }
     LKSI_TRY(lksi_stage_bind(stage));
@@ -400,7 +400,7 @@ static lks_status time_stage(struct bench *b, struct lksi_stage *stage, const ch
     struct bench_times t = {0};
     double ms;
     lks_status st = LKS_OK;
-    call_text(&stage->call, c.name, sizeof c.name);
+    bench_call_text(&stage->call, c.name, sizeof c.name);
     for (int i = 0; i < WARM; i++)
         LKSI_TRY(bench_stage(stage, &ms, &c.timer));
     while (bench_go_on(b, &t)) {
@@ -434,7 +434,7 @@ static lks_status time_schedule(struct bench *b, const struct lksi_call *call, c
     const struct lksi_build_progress quiet = {NULL, NULL};
     struct lksi_stage *stage = lksi_alloc(1, sizeof *stage);
     struct lksi_program *program = NULL;
-    struct buffers x = {0};
+    struct bench_buffers x = {0};
     lks_status st = stage != NULL ? LKS_OK : LKS_E_MEMORY;
     const char *name;
     if (st != LKS_OK)
@@ -442,13 +442,13 @@ static lks_status time_schedule(struct bench *b, const struct lksi_call *call, c
     LKSI_TRY(lksi_stage_choose(stage, b->dev, call, wanted, NULL, NULL));
     LKSI_TRY(lksi_stages_build(&program, b->dev, stage, 1, quiet));
     LKSI_TRY(admit(stage, program));
-    LKSI_TRY(bind(b, &x, stage));
+    LKSI_TRY(bench_bind(b, &x, stage));
     name = stage->schedule != NULL ? stage->schedule->name : stage->items_only ? "plain" : "ref";
     LKSI_TRY(time_stage(b, stage, name));
 fail:
     lksi_stage_close(stage);
     lksi_program_destroy(&program);
-    buffers_free(&x);
+    bench_buffers_free(&x);
     free(stage);
     return st;
 }
@@ -476,7 +476,7 @@ static lks_status time_op(struct bench *b, const struct lksi_op *op)
     struct lksi_call call;
     lks_status st = attr != NULL && scratch != NULL ? LKS_OK : LKS_E_MEMORY;
     if (st == LKS_OK)
-        st = make_call(b, op, attr, scratch, &call);
+        st = bench_make_call(b, op, attr, scratch, &call);
     if (st == LKS_OK)
         st = wanted != NULL && strcmp(wanted, "all") == 0 ? time_all(b, &call)
                                                           : time_schedule(b, &call, wanted);

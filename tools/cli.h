@@ -120,6 +120,7 @@ struct lks_device;
 struct device_choice {
     struct text_list names; /* --device */
     struct number threads;  /* --threads */
+    const char *tuning;     /* --tuning */
 };
 #define DEVICE_OPTIONS(type, member)                                                               \
     {"device",                                                                                     \
@@ -130,9 +131,17 @@ struct device_choice {
      "cpu, gpu, ref, PLATFORM:N or part of a device's name\n(default: the first GPU, else the "    \
      "CPU device)",                                                                                \
      0},                                                                                           \
+    {"threads",                                                                                    \
+     0,                                                                                            \
+     OPTION_THREADS,                                                                               \
+     offsetof(type, member.threads),                                                               \
+     "N",                                                                                          \
+     "threads of the device `ref` (default: one a processor)",                                     \
+     1},                                                                                           \
     {                                                                                              \
-        "threads", 0, OPTION_THREADS, offsetof(type, member.threads), "N",                             \
-            "threads of the device `ref` (default: one a processor)", 1                            \
+        "tuning", 0, OPTION_TEXT, offsetof(type, member.tuning), "FILE|none",                      \
+            "what `lockstep tune` found (default: $LKS_TUNING, else the\nuser's file for the device)", \
+            0                                                                                      \
     }
 
 /* Opens the device that the options name. EXIT_OK, or the exit status after saying the error. */
@@ -149,6 +158,7 @@ void list_ops(void);
 /* ---- subcommands ---- */
 
 extern const struct command command_bench, command_check, command_compare, command_devices,
-    command_eval, command_hash, command_predict, command_sample, command_summary, command_train;
+    command_eval, command_hash, command_predict, command_sample, command_summary, command_train,
+    command_tune;
 
 #endif

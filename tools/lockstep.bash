@@ -24,11 +24,11 @@ _lockstep() {
         ;;
     --epochs | -e | --steps | --batch | -b | --seed | --expect-accuracy | --checkpoint-every | \
         --threads | --index | -i | --of | --beside | --count | --columns | --op | --schedule | --case | --in | --kernel | --stride | --pad | \
-        --groups | --leaf | --repeats | -n | -k)
+        --groups | --leaf | --repeats | -n | -k | --features | --budget | --limit)
         return
         ;;
     *)
-        if [[ $cur != -* || $prev == --weights || $prev == -w || $prev == --log-json ]]; then
+        if [[ $cur != -* || $prev == --weights || $prev == -w || $prev == --log-json || $prev == --tuning || $prev == --merge ]]; then
             mapfile -t COMPREPLY < <(compgen -f -- "$cur")
             return
         fi

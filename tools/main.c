@@ -14,6 +14,7 @@
 static const struct command *const commands[] = {
     &command_train,   &command_eval,    &command_predict, &command_sample, &command_hash,
     &command_summary, &command_devices, &command_compare, &command_check,  &command_bench,
+    &command_tune,
 };
 
 static void print_usage(void)

@@ -211,6 +211,8 @@ int open_device(struct lks_device **device, const struct device_choice *choice)
             "--device all: this version uses one device at a time; `lockstep devices` "
             "lists their names");
     st = lks_device_open(device, &(struct lks_device_params){
-                                     .select = select, .threads = (int)choice->threads.value});
+                                     .select = select,
+                                     .threads = (int)choice->threads.value,
+                                     .tuning = choice->tuning});
     return st == LKS_OK ? EXIT_OK : fail_library(st);
 }

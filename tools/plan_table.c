@@ -80,7 +80,7 @@ static const char *passed_over(const struct lksi_stage *stage, const struct lksi
     const char *why = s->declines(&stage->call, lksi_dev_limits(stage->dev));
     if (why == NULL && lksi_store_struck(store, stage->call.op, s))
         why = "gives other bits than the contract on this device";
-    return why != NULL ? why : "another one was asked for";
+    return why != NULL ? why : "another one is faster here";
 }
 
 /* ---- text ---- */
@@ -117,14 +117,36 @@ static void print_launch(const struct lksi_launch *l)
     printf("%s%s\n", is_empty(l) ? ", nothing to do: not launched" : "", color_off(1));
 }
 
+/* "tile 64x64 8x8, ..." of a stage that tuning chose; NULL: it did not, or no memory. free(). */
+static char *tuned_of(const struct lksi_stage *stage)
+{
+    const struct lksi_tunable *t = stage->schedule != NULL ? stage->schedule->tunables : NULL;
+    struct lksi_str s = {0};
+    if (stage->pick.schedule == NULL)
+        return NULL;
+    lksi_str_add(&s, "%s", "");
+    for (int i = 0; t != NULL && t[i].name != NULL; i++) {
+        char text[LKSI_CHOICE_TEXT];
+        if (stage->pick.tuned[i] > 0 &&
+            t[i].choice(&stage->call, lksi_dev_limits(stage->dev), stage->pick.tuned[i], text))
+            lksi_str_add(&s, "%s%s %s", s.length > 0 ? ", " : "", t[i].name, text);
+    }
+    return s.text;
+}
+
 static void print_details(const struct lksi_stage *stage, const struct lksi_store *store)
 {
     char shapes[512];
+    char *tuned = tuned_of(stage);
     const char *name, *why;
     shapes_text(&stage->call, shapes, sizeof shapes);
     printf("%6s%s %s%s\n", "", color_dim(1), shapes, color_off(1));
     for (int l = 0; l < stage->recipe.n_launch; l++)
         print_launch(&stage->recipe.launch[l]);
+    if (tuned != NULL)
+        printf("%6s%s by %s%s%s%s\n", "", color_dim(1), stage->pick.source,
+               tuned[0] != '\0' ? ": " : "", tuned, color_off(1));
+    free(tuned);
     for (size_t i = 0; (why = passed_over(stage, store, i, &name)) != NULL; i++)
         printf("%6s%s not `%s`: %s%s\n", "", color_dim(1), name, why, color_off(1));
 }
@@ -137,16 +159,19 @@ static lks_status print_text(struct lks_trainer *t, struct lksi_plan *plan, bool
     for (size_t i = 0; i < lksi_plan_stages(plan); i++)
         if ((int)strlen(lksi_plan_stage_name(plan, i)) > width)
             width = (int)strlen(lksi_plan_stage_name(plan, i));
-    printf("%s%5s %-*s %-22s %-10s %8s %12s  %s%s\n", color_bold(1), "", width, "layer", "operator",
+    printf("%s%5s %-*s %-22s %-12s %8s %12s  %s%s\n", color_bold(1), "", width, "layer", "operator",
            "schedule", "launches", "workspace", "fused", color_off(1));
     for (size_t i = 0; i < lksi_plan_stages(plan); i++) {
         const struct lksi_stage *s = lksi_plan_stage(plan, i);
         char *fused = fused_of(plan, s, i);
         size_t host = sum->host, n = launches_of(s, sum);
+        char schedule[64];
         if (fused == NULL)
             return LKS_E_MEMORY;
-        printf("%5zu %-*s %-22s %-10s %8zu %12s  %s\n", i, width, lksi_plan_stage_name(plan, i),
-               s->call.op->name, schedule_of(s), n + sum->host - host,
+        snprintf(schedule, sizeof schedule, "%s%s", schedule_of(s),
+                 s->pick.schedule != NULL ? " tuned" : "");
+        printf("%5zu %-*s %-22s %-12s %8zu %12s  %s\n", i, width, lksi_plan_stage_name(plan, i),
+               s->call.op->name, schedule, n + sum->host - host,
                work_of(s) > 0 ? human_bytes(work_of(s), bytes, sizeof bytes) : "-", fused);
         free(fused);
         if (verbose)
@@ -229,6 +254,12 @@ static json_t *stage_json(const struct lks_trainer *t, struct lksi_plan *plan, s
                      descs_json(s->call.in, s->call.n_in), "out",
                      descs_json(s->call.out, s->call.n_out));
     free(fused);
+    char *tuned = tuned_of(s);
+    if (tuned != NULL) {
+        json_object_set_new(j, "tuned", json_string(tuned));
+        json_object_set_new(j, "tuned_by", json_string(s->pick.source));
+    }
+    free(tuned);
     return j;
 }
 

@@ -59,6 +59,13 @@ struct lks_device_params {
                               has correctly rounded ones too; same bits */
     const char *cache_dir; /* compiled kernels; NULL: $XDG_CACHE_HOME/lockstep or
                               ~/.cache/lockstep; "": none */
+    const char *tuning;    /* a file of `lockstep tune`: which schedules and tiles are fastest; NULL:
+                              $LKS_TUNING, else the user's file for this device below
+                              $XDG_CONFIG_HOME/lockstep or ~/.config/lockstep, if there is one;
+                              "" or "none": no tuning at all. Never changes a bit. Read when a
+                              trainer is made, which fails with LKS_E_INPUT (file, line, remedy) if a
+                              file that was named is damaged; the user's own is then left aside with
+                              a warning */
     void *cl_context;      /* the caller's own cl_context and in-order cl_command_queue; either
                               alone is enough, but a context of several devices needs the queue.
                               Retained until lks_device_close; or NULL */

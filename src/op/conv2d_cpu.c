@@ -27,18 +27,45 @@ bool lksi_cpu_wide(void)
 }
 
 /* About 24 vector registers of accumulators where there are 32, 12 where there are 16. Vectors of 8
- * lanes leave fewer lanes idle; processors that split a vector of 16 lose nothing by them. */
-struct lksi_conv_tile lksi_conv_cpu_tile(U32 wide, bool inside)
+ * lanes leave fewer lanes idle; processors that split a vector of 16 lose nothing by them. The
+ * estimate knows those with a speed; tuning tries all. */
+static const struct lksi_conv_tile tiles[] = {
+    {6, 4, 16}, {8, 3, 16}, {8, 2, 16}, {8, 1, 16}, {6, 5, 8}, {8, 3, 8},  {12, 1, 8},
+    {6, 1, 16}, {12, 2, 16}, {10, 2, 16}, {5, 4, 16}, {14, 1, 16}, {12, 2, 8}, {6, 2, 8}, {4, 3, 8},
+};
+static const double speed[] = {1.0, 0.95, 0.9, 0.85, 0.85, 0.85, 0.6};
+
+static bool fits(const struct lksi_conv_tile *t, U32 wide, bool inside)
 {
-    static const struct lksi_conv_tile tiles[] = {{6, 4, 16}, {8, 3, 16}, {8, 2, 16},
-                                                  {8, 1, 16}, {6, 5, 8},  {8, 3, 8},
-                                                  {12, 1, 8}};
-    static const double speed[] = {1.0, 0.95, 0.9, 0.85, 0.85, 0.85, 0.6};
+    return !inside || (t->vec * t->nv <= wide && t->vec == 16);
+}
+
+/* The wanted one of those that fit; NULL past the last. */
+static const struct lksi_conv_tile *tile_at(U32 wide, bool inside, int wanted)
+{
+    for (size_t i = 0; i < LKSI_COUNT(tiles); i++)
+        if (fits(&tiles[i], wide, inside) && --wanted == 0)
+            return &tiles[i];
+    return NULL;
+}
+
+bool lksi_conv_cpu_tile_name(U32 wide, bool inside, int wanted, char text[LKSI_CHOICE_TEXT])
+{
+    const struct lksi_conv_tile *t = tile_at(wide, inside, wanted);
+    if (t != NULL)
+        snprintf(text, LKSI_CHOICE_TEXT, "%u positions x %u of %u lanes", t->mr, t->nv, t->vec);
+    return t != NULL;
+}
+
+struct lksi_conv_tile lksi_conv_cpu_tile(U32 wide, bool inside, int wanted)
+{
     struct lksi_conv_tile best = {6, 1, 16};
     double cost = 0;
-    for (size_t i = 0; lksi_cpu_wide() && i < LKSI_COUNT(tiles); i++) {
+    if (wanted > 0)
+        return *tile_at(wide, inside, wanted);
+    for (size_t i = 0; lksi_cpu_wide() && i < LKSI_COUNT(speed); i++) {
         U32 nb = tiles[i].vec * tiles[i].nv;
-        if (inside && (nb > wide || tiles[i].vec != 16))
+        if (!fits(&tiles[i], wide, inside))
             continue;
         double c = (double)(lksi_div_up(wide, nb) * nb) / speed[i];
         if (cost == 0 || c < cost) {
@@ -54,12 +81,31 @@ bool lksi_conv_cpu_depth(const struct lks_conv_dims *d)
     return d->groups == d->c && d->groups == d->k && d->c >= 16;
 }
 
-U32 lksi_conv_cpu_per_item(double flops, U64 tiles, const struct lksi_limits *dev)
+/* A work-item takes so many times what the estimate says. */
+static const struct {
+    const char *name;
+    double factor;
+} work[] = {{"half", 0.5}, {"double", 2}, {"fourfold", 4}};
+
+bool lksi_conv_cpu_work(const struct lksi_call *call, const struct lksi_limits *dev, int index,
+                        char text[LKSI_CHOICE_TEXT])
+{
+    (void)call;
+    (void)dev;
+    if ((size_t)index > LKSI_COUNT(work))
+        return false;
+    snprintf(text, LKSI_CHOICE_TEXT, "%s", work[index - 1].name);
+    return true;
+}
+
+U32 lksi_conv_cpu_per_item(double flops, U64 all, const struct lksi_limits *dev, int wanted)
 {
     U64 enough = (U64)(1e6 / flops) + 1; /* so that starting a work-item does not show */
-    U64 share = lksi_div_up(tiles, 8ull * (dev->compute_units > 0 ? dev->compute_units : 1));
-    U64 n = enough < share ? enough : share;
-    return (U32)(n > 0 ? n : 1);
+    U64 share = lksi_div_up(all, 8ull * (dev->compute_units > 0 ? dev->compute_units : 1));
+    double n = (double)(enough < share ? enough : share);
+    if (wanted > 0)
+        n *= work[wanted - 1].factor;
+    return (U32)(n > 1 ? n : 1);
 }
 
 struct lksi_conv_frame lksi_conv_frame(const struct lks_conv_dims *d)
@@ -94,15 +140,15 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     const struct lks_conv_dims *d = lksi_conv_dims(call);
     bool depth = lksi_conv_cpu_depth(d);
     U32 wide = depth ? d->k : d->k / d->groups;
-    struct lksi_conv_tile t = lksi_conv_cpu_tile(wide, depth);
+    struct lksi_conv_tile t = lksi_conv_cpu_tile(wide, depth, r->tuned[0]);
     struct lksi_conv_frame f = lksi_conv_frame(d);
     bool framed = d->c < LKSI_CONV_FEW && d->groups == 1 && f.fits, copied = framed && f.copy;
     /* taps that stand side by side are one run */
     U32 len = d->dil_w == 1 ? d->s * d->c : d->c, runs = d->dil_w == 1 ? 1 : d->s;
     U32 cg = d->c / d->groups, chain = d->r * d->s * cg, nb = t.vec * t.nv;
     U64 blocks = (d->k / wide) * lksi_div_up(wide, nb),
-        tiles = lksi_div_up((U64)d->n * d->oh * d->ow, t.mr);
-    U32 per = lksi_conv_cpu_per_item(2.0 * t.mr * nb * chain, tiles * blocks, dev);
+        all = lksi_div_up((U64)d->n * d->oh * d->ow, t.mr);
+    U32 per = lksi_conv_cpu_per_item(2.0 * t.mr * nb * chain, all * blocks, dev, r->tuned[1]);
     U32 zeros = depth ? nb : cg;
     int bias = call->n_in > 2 ? 2 : 0;
     char defines[sizeof r->launch[0].defines];
@@ -128,7 +174,7 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     if (copied)
         lksi_conv_frame_launch(&r->launch[r->n_launch++], d, &f, 2);
     l = &r->launch[r->n_launch++];
-    lksi_launch_size(l, lksi_div_up(tiles, per), blocks, 1);
+    lksi_launch_size(l, lksi_div_up(all, per), blocks, 1);
     if (framed) {
         l->kernel = "padded";
         const struct lksi_arg conv[] = {copied ? LKSI_WORK(2) : LKSI_IN(0),
@@ -155,10 +201,22 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     }
 }
 
+static bool tile(const struct lksi_call *call, const struct lksi_limits *dev, int index,
+                 char text[LKSI_CHOICE_TEXT])
+{
+    const struct lks_conv_dims *d = lksi_conv_dims(call);
+    bool depth = lksi_conv_cpu_depth(d);
+    (void)dev;
+    return lksi_conv_cpu_tile_name(depth ? d->k : d->k / d->groups, depth, index, text);
+}
+
+static const struct lksi_tunable tunables[] = {
+    {"tile", tile}, {"work", lksi_conv_cpu_work}, {NULL, NULL}};
+
 const struct lksi_schedule lksi_conv2d_schedules[] = {
     {"depth", lksi_conv_depth_declines, lksi_conv_depth_recipe},
     {"few", lksi_conv_few_declines, lksi_conv_few_recipe},
-    {"cpu", lksi_conv_cpu_declines, recipe},
-    LKSI_GPU_LINES(conv2d),
+    {"cpu", lksi_conv_cpu_declines, recipe, tunables, 0},
+    LKSI_GPU_LINES(conv2d, product),
     {NULL, NULL, NULL},
 };

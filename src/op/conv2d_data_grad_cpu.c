@@ -14,7 +14,7 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     const struct lks_conv_dims *d = lksi_conv_dims(call);
     bool depth = lksi_conv_cpu_depth(d);
     U32 wide = depth ? d->c : d->c / d->groups;
-    struct lksi_conv_tile t = lksi_conv_cpu_tile(wide, depth);
+    struct lksi_conv_tile t = lksi_conv_cpu_tile(wide, depth, r->tuned[0]);
     U32 kg = d->k / d->groups, chain = d->r * d->s * kg, nb = t.vec * t.nv;
     U64 blocks = (d->c / wide) * lksi_div_up(wide, nb);
     U32 zeros = depth ? nb : kg;
@@ -22,7 +22,7 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     U64 positions = d->n * lksi_div_up(d->h, d->stride_h) * lksi_div_up(d->w, d->stride_w);
     U64 tiles = lksi_div_up(positions, t.mr), classes = (U64)d->stride_h * d->stride_w;
     double flops = 2.0 * t.mr * nb * chain / (double)classes;
-    U32 per = lksi_conv_cpu_per_item(flops, tiles * blocks * classes, dev);
+    U32 per = lksi_conv_cpu_per_item(flops, tiles * blocks * classes, dev, r->tuned[1]);
     struct lksi_launch *l = &r->launch[0];
 
     r->n_work = 3; /* packed weights, zeros, packed bias */
@@ -52,10 +52,22 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     }
 }
 
+static bool tile(const struct lksi_call *call, const struct lksi_limits *dev, int index,
+                 char text[LKSI_CHOICE_TEXT])
+{
+    const struct lks_conv_dims *d = lksi_conv_dims(call);
+    bool depth = lksi_conv_cpu_depth(d);
+    (void)dev;
+    return lksi_conv_cpu_tile_name(depth ? d->c : d->c / d->groups, depth, index, text);
+}
+
+static const struct lksi_tunable tunables[] = {
+    {"tile", tile}, {"work", lksi_conv_cpu_work}, {NULL, NULL}};
+
 const struct lksi_schedule lksi_conv2d_data_grad_schedules[] = {
     {"depth", lksi_conv_depth_declines, lksi_conv_depth_grad_recipe},
     {"few", lksi_conv_few_grad_declines, lksi_conv_few_grad_recipe},
-    {"cpu", lksi_conv_cpu_declines, recipe},
-    LKSI_GPU_LINES(conv2d_data_grad),
+    {"cpu", lksi_conv_cpu_declines, recipe, tunables, 0},
+    LKSI_GPU_LINES(conv2d_data_grad, product),
     {NULL, NULL, NULL},
 };

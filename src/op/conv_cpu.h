@@ -20,8 +20,11 @@ struct lksi_conv_tile {
 const char *lksi_conv_cpu_declines(const struct lksi_call *call, const struct lksi_limits *dev);
 /* True if float16 is one register of the host's processor, which a CPU device runs on. */
 bool lksi_cpu_wide(void);
-/* The tile for `wide` output channels; `inside`: it must not be wider than these. */
-struct lksi_conv_tile lksi_conv_cpu_tile(U32 wide, bool inside);
+/* The tile `wanted`, or (0) the best by an estimate, for `wide` output channels; `inside`: it must not
+ * be wider than these. */
+struct lksi_conv_tile lksi_conv_cpu_tile(U32 wide, bool inside, int wanted);
+/* Its name as a choice of tuning; false past the last. */
+bool lksi_conv_cpu_tile_name(U32 wide, bool inside, int wanted, char text[LKSI_CHOICE_TEXT]);
 /* True if lanes of x meet lanes of the weights: one channel a group on either side. */
 bool lksi_conv_cpu_depth(const struct lks_conv_dims *d);
 
@@ -36,8 +39,11 @@ struct lksi_conv_frame lksi_conv_frame(const struct lks_conv_dims *d);
 void lksi_conv_frame_launch(struct lksi_launch *l, const struct lks_conv_dims *d,
                             const struct lksi_conv_frame *f, int work);
 
-/* How many tiles of `flops` operations each a work-item takes, of `tiles` in all. */
-U32 lksi_conv_cpu_per_item(double flops, U64 tiles, const struct lksi_limits *dev);
+/* How many tiles of `flops` operations each a work-item takes, of `tiles` in all; `wanted` is a
+ * choice of the tunable "work". */
+U32 lksi_conv_cpu_per_item(double flops, U64 tiles, const struct lksi_limits *dev, int wanted);
+bool lksi_conv_cpu_work(const struct lksi_call *call, const struct lksi_limits *dev, int index,
+                        char text[LKSI_CHOICE_TEXT]);
 
 /* Channels of x below which it is put into a frame. */
 #define LKSI_CONV_FEW 16

@@ -25,11 +25,17 @@ LKSI_GPU_SCHEDULE(dense_weight_grad_nv);
 LKSI_GPU_SCHEDULE(dense_weight_grad_gpu);
 #undef LKSI_GPU_SCHEDULE
 
-/* The two lines of a table. */
-#define LKSI_GPU_LINES(name)                                                                       \
-    {"nv", lksi_##name##_nv_declines, lksi_##name##_nv_recipe},                                    \
+/* Their tiles: product_gpu.c. */
+extern const struct lksi_tunable lksi_product_nv_tunables[], lksi_product_gpu_tunables[],
+    lksi_leaves_nv_tunables[], lksi_leaves_gpu_tunables[], lksi_dense_leaves_nv_tunables[],
+    lksi_dense_leaves_gpu_tunables[];
+
+/* The two lines of a table; `kernel`: product, leaves or dense_leaves. */
+#define LKSI_GPU_LINES(name, kernel)                                                               \
+    {"nv", lksi_##name##_nv_declines, lksi_##name##_nv_recipe, lksi_##kernel##_nv_tunables, 0},    \
     {                                                                                              \
-        "gpu", lksi_##name##_gpu_declines, lksi_##name##_gpu_recipe                                \
+        "gpu", lksi_##name##_gpu_declines, lksi_##name##_gpu_recipe,                               \
+            lksi_##kernel##_gpu_tunables, 0                                                        \
     }
 
 #endif

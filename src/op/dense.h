@@ -36,6 +36,8 @@ const char *lksi_dense_weight_grad_cpu_declines(const struct lksi_call *call,
 void lksi_dense_weight_grad_cpu_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                                        struct lksi_recipe *r);
 
+extern const struct lksi_tunable lksi_dense_cpu_tunables[];
+
 /* dense_clblast.c */
 const char *lksi_dense_clblast_declines(const struct lksi_call *call,
                                         const struct lksi_limits *dev);

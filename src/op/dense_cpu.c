@@ -18,8 +18,28 @@ struct tile {
     unsigned nv, mr;
 };
 
-static struct tile tile_for(uint32_t columns)
+/* Those that tuning tries. */
+static const struct tile tiles[] = {{1, 8},  {2, 8},  {4, 6},  {3, 8}, {4, 4}, {4, 5}, {2, 12},
+                                    {1, 16}, {1, 12}, {2, 10}, {3, 6}, {2, 6}, {1, 6}};
+
+static bool tile_name(const struct lksi_call *call, const struct lksi_limits *dev, int index,
+                      char text[LKSI_CHOICE_TEXT])
 {
+    (void)call;
+    (void)dev;
+    if ((size_t)index > LKSI_COUNT(tiles))
+        return false;
+    snprintf(text, LKSI_CHOICE_TEXT, "%u rows x %u of 16 lanes", tiles[index - 1].mr,
+             tiles[index - 1].nv);
+    return true;
+}
+
+const struct lksi_tunable lksi_dense_cpu_tunables[] = {{"tile", tile_name}, {NULL, NULL}};
+
+static struct tile tile_for(uint32_t columns, int wanted)
+{
+    if (wanted > 0)
+        return tiles[wanted - 1];
     if (columns <= 16)
         return (struct tile){1, 8};
     if (columns <= 32)
@@ -88,7 +108,7 @@ void lksi_dense_cpu_recipe(const struct lksi_call *call, const struct lksi_limit
     bool few = d->o <= FEW;
     /* Few outputs: y = x w^T over panels of w. Else y^T = w x^T over panels of x. */
     uint32_t m = few ? d->n : d->o, n = few ? d->o : d->n;
-    struct tile t = tile_for(few ? d->o : 64);
+    struct tile t = tile_for(few ? d->o : 64, r->tuned[0]);
     struct lksi_launch *l;
     (void)dev;
     add_pack(r, few ? 1 : 0, n, d->i, t);
@@ -119,7 +139,7 @@ void lksi_dense_data_grad_cpu_recipe(const struct lksi_call *call, const struct 
                                      struct lksi_recipe *r)
 {
     const struct dense_dims *d = lksi_dense_dims(call);
-    struct tile t = tile_for(d->i);
+    struct tile t = tile_for(d->i, r->tuned[0]);
     struct lksi_launch *l =
         add_launch(r, "product", ceil_div(d->n, t.mr), ceil_div(d->i, 16 * t.nv));
     (void)dev;
@@ -148,10 +168,11 @@ void lksi_dense_weight_grad_cpu_recipe(const struct lksi_call *call, const struc
 {
     const struct dense_dims *d = lksi_dense_dims(call);
     struct lks_leaf f = lks_leaf_make(d->n, d->rows, 1, d->leaf);
-    struct tile t = tile_for(d->i);
+    struct tile t = tile_for(d->i, r->tuned[0]);
     unsigned rows;
     struct lksi_launch *l;
-    t.mr = t.nv == 4 ? 4 : 8;
+    if (r->tuned[0] == 0)
+        t.mr = t.nv == 4 ? 4 : 8;
     /* A panel of x stays in the cache while a work-item goes over its rows. */
     rows = 8 * t.mr;
     l = add_launch(r, "weight_grad", ceil_div(d->o, rows), ceil_div(d->i, 16 * t.nv));

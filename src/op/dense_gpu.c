@@ -8,6 +8,7 @@
 #include "op/conv_gpu.h"
 #include "op/dense.h"
 #include "op/product_gpu.h"
+#include "op/product_tile.h"
 
 #define PIECE 64u /* samples in local memory */
 
@@ -170,3 +171,27 @@ void lksi_dense_weight_grad_gpu_recipe(const struct lksi_call *call, const struc
 {
     weight_recipe(call, dev, false, r);
 }
+
+/* One position a sample is the kernel of this file, which has one tile. */
+static bool leaves_tile(const struct lksi_call *call, bool nv, int index,
+                        char text[LKSI_CHOICE_TEXT])
+{
+    return lksi_dense_dims(call)->rows > 1 && lksi_tile_name(LKSI_PRODUCT_WEIGHT, nv, index, text);
+}
+
+static bool nv_tile(const struct lksi_call *call, const struct lksi_limits *dev, int index,
+                    char text[LKSI_CHOICE_TEXT])
+{
+    (void)dev;
+    return leaves_tile(call, true, index, text);
+}
+
+static bool gpu_tile(const struct lksi_call *call, const struct lksi_limits *dev, int index,
+                     char text[LKSI_CHOICE_TEXT])
+{
+    (void)dev;
+    return leaves_tile(call, false, index, text);
+}
+
+const struct lksi_tunable lksi_dense_leaves_nv_tunables[] = {{"tile", nv_tile}, {NULL, NULL}};
+const struct lksi_tunable lksi_dense_leaves_gpu_tunables[] = {{"tile", gpu_tile}, {NULL, NULL}};

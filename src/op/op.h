@@ -16,6 +16,8 @@
 #define LKSI_MAX_ARG    20
 #define LKSI_MAX_LAUNCH 4
 #define LKSI_MAX_WORK   3
+#define LKSI_MAX_TUNABLE 2
+#define LKSI_CHOICE_TEXT 48
 
 enum lksi_dtype { LKSI_F32, LKSI_I32 };
 
@@ -128,9 +130,22 @@ struct lksi_launch {
                        struct lksi_buf *const *work);
 };
 
+/*
+ * A parameter of a schedule that decides speed alone, such as its tile. The recipe has a choice of
+ * its own, by an estimate; `lockstep tune` tries the others, which are counted from 1.
+ */
+struct lksi_tunable {
+    const char *name; /* "tile"; NULL ends a list */
+    /* What choice `index` is called for this call on this device ("64x64 8x8"); false past the
+     * last. Files of tuning hold these words, so another meaning needs another word. */
+    bool (*choice)(const struct lksi_call *call, const struct lksi_limits *dev, int index,
+                   char text[LKSI_CHOICE_TEXT]);
+};
+
 /* What a schedule queues for one call, in order. `work` lives during the call only and may hold
  * anything at its start. */
 struct lksi_recipe {
+    int tuned[LKSI_MAX_TUNABLE]; /* set by the caller: choices of the tunables; 0: the recipe's own */
     int n_launch;
     struct lksi_launch launch[LKSI_MAX_LAUNCH];
     int n_work;
@@ -141,9 +156,11 @@ struct lksi_schedule {
     const char *name; /* "cpu", "gpu", "clblast"; `plain` is made for every operator */
     /* NULL if it serves this call on this device, else the reason why not (static text). */
     const char *(*declines)(const struct lksi_call *call, const struct lksi_limits *dev);
-    /* Fills a zeroed recipe. Called only where `declines` gave NULL. */
+    /* Fills a recipe, zero but for `tuned`. Called only where `declines` gave NULL. */
     void (*recipe)(const struct lksi_call *call, const struct lksi_limits *dev,
                    struct lksi_recipe *r);
+    const struct lksi_tunable *tunables; /* NULL: none */
+    int version; /* one more makes all times taken before void */
 };
 
 /* ---- the operator ---- */

@@ -75,6 +75,26 @@ static const char *sizes_decline(const struct lks_conv_dims *d)
     return NULL;
 }
 
+/* ---- tiles ---- */
+
+#define TILE(name, kind, nv)                                                                       \
+    static bool name(const struct lksi_call *call, const struct lksi_limits *dev, int index,       \
+                     char text[LKSI_CHOICE_TEXT])                                                  \
+    {                                                                                              \
+        (void)call;                                                                                \
+        (void)dev;                                                                                 \
+        return lksi_tile_name(kind, nv, index, text);                                              \
+    }
+TILE(nv_tile, LKSI_PRODUCT_FORWARD, true)
+TILE(gpu_tile, LKSI_PRODUCT_FORWARD, false)
+TILE(nv_weight_tile, LKSI_PRODUCT_WEIGHT, true)
+TILE(gpu_weight_tile, LKSI_PRODUCT_WEIGHT, false)
+
+const struct lksi_tunable lksi_product_nv_tunables[] = {{"tile", nv_tile}, {NULL, NULL}};
+const struct lksi_tunable lksi_product_gpu_tunables[] = {{"tile", gpu_tile}, {NULL, NULL}};
+const struct lksi_tunable lksi_leaves_nv_tunables[] = {{"tile", nv_weight_tile}, {NULL, NULL}};
+const struct lksi_tunable lksi_leaves_gpu_tunables[] = {{"tile", gpu_weight_tile}, {NULL, NULL}};
+
 /* ---- conv2d, conv2d_data_grad ---- */
 
 /* The convolution as seen by the product: what is read, what is made. */
@@ -88,7 +108,7 @@ struct view {
 };
 
 static struct view view_of(const struct lks_conv_dims *d, bool grad, const struct lksi_limits *dev,
-                           bool nv)
+                           bool nv, int wanted)
 {
     struct view v = {d->h, d->w, d->c / d->groups, d->oh, d->ow, d->k / d->groups, .phases = 1};
     U32 taps = d->r * d->s;
@@ -105,7 +125,8 @@ static struct view view_of(const struct lks_conv_dims *d, bool grad, const struc
         v.rows = (U64)d->n * d->oh * d->ow;
     }
     v.t = lksi_tile_choose(grad ? LKSI_PRODUCT_DATA : LKSI_PRODUCT_FORWARD, v.rows, v.dst_c,
-                           (U64)v.phases * d->groups, lksi_up(taps, v.phases), v.src_c, dev, nv);
+                           (U64)v.phases * d->groups, lksi_up(taps, v.phases), v.src_c, dev, nv,
+                           wanted);
     v.vector = v.src_c % 4 == 0;
     v.cp = v.vector ? lksi_up(v.src_c, v.t.bk) * v.t.bk : v.src_c;
     v.chain = lksi_up(taps * v.cp, v.t.bk) * v.t.bk;
@@ -132,7 +153,7 @@ const char *lksi_product_declines(const struct lks_conv_dims *d, bool grad,
 void lksi_product_recipe(const struct lks_conv_dims *d, bool grad, const struct lksi_limits *dev,
                          bool nv, struct lksi_recipe *r)
 {
-    struct view v = view_of(d, grad, dev, nv);
+    struct view v = view_of(d, grad, dev, nv, r->tuned[0]);
     struct lksi_launch *l;
     if (!v.direct && !v.turned) {
         l = &r->launch[r->n_launch++];
@@ -246,7 +267,8 @@ void lksi_leaves_recipe(const struct lks_conv_dims *d, const struct lksi_limits 
     const struct lks_leaf *f = &d->leaf;
     U32 c = d->c / d->groups, k = d->k / d->groups, wide = d->r * d->s * c;
     struct lksi_tile t = lksi_tile_choose(LKSI_PRODUCT_WEIGHT, k, wide, (U64)f->leaves * d->groups,
-                                          1, f->join * f->step * d->ow, dev, nv);
+                                          1, f->join * f->step * d->ow, dev, nv,
+                                          r->tuned[0]);
     struct lksi_launch *l = &r->launch[r->n_launch++];
     r->n_work = 1;
     r->work_bytes[0] = (U64)f->leaves * d->k * wide * 4;

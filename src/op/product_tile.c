@@ -2,6 +2,8 @@
  * product_tile.c - see product_tile.h. The estimate was fitted to an NVIDIA H200, where it came
  * within about 20 % for small and large layers (docs/performance.md).
  */
+#include <stdio.h>
+
 #include "op/product_tile.h"
 
 /* All have 64 work-items. Weight gradients need rows in fours. */
@@ -28,6 +30,55 @@ static const struct lksi_tile portable_weight[] = {
     {64, 32, 8, 4, 16, 2, 0, 0},
     {32, 32, 4, 4, 16, 2, 0, 0},
 };
+/* Tiles that the estimate does not know: tuning alone tries them. */
+static const struct lksi_tile nvidia_more[] = {
+    {96, 64, 12, 8, 16, 2, 0, 1},  {96, 64, 12, 8, 16, 2, 1, 1}, {64, 64, 8, 8, 16, 2, 1, 1},
+    {64, 128, 8, 8, 16, 2, 0, 1},  {128, 64, 8, 8, 16, 2, 0, 1}, {128, 128, 8, 16, 16, 2, 0, 1},
+    {96, 128, 6, 16, 16, 2, 0, 1}, {64, 64, 8, 8, 32, 2, 0, 1},  {64, 64, 8, 8, 16, 3, 0, 1},
+    {80, 64, 10, 8, 16, 2, 0, 1},  {32, 64, 4, 8, 16, 2, 0, 1},  {48, 64, 6, 8, 16, 3, 0, 1},
+};
+static const struct lksi_tile nvidia_weight_more[] = {
+    {64, 128, 8, 8, 16, 2, 0, 1}, {128, 64, 8, 8, 16, 2, 0, 1}, {64, 64, 8, 8, 32, 2, 0, 1},
+    {64, 64, 8, 8, 16, 3, 0, 1},  {32, 128, 4, 8, 16, 2, 0, 1}, {64, 64, 4, 8, 16, 2, 0, 1},
+};
+
+/* A list of tiles, and the further ones behind it. */
+struct tiles {
+    const struct lksi_tile *t, *more;
+    size_t n, n_more;
+};
+#define TILES(a) {a, NULL, LKSI_COUNT(a), 0}
+#define TILES_MORE(a, b) {a, b, LKSI_COUNT(a), LKSI_COUNT(b)}
+
+static struct tiles tiles_of(enum lksi_product kind, bool nv)
+{
+    static const struct tiles all[2][2] = {
+        {TILES(portable), TILES_MORE(nvidia, nvidia_more)},
+        {TILES(portable_weight), TILES_MORE(nvidia_weight, nvidia_weight_more)}};
+    return all[kind == LKSI_PRODUCT_WEIGHT][nv];
+}
+
+static const struct lksi_tile *tile_at(const struct tiles *z, int wanted)
+{
+    size_t i = (size_t)wanted - 1;
+    return i < z->n ? &z->t[i] : i < z->n + z->n_more ? &z->more[i - z->n] : NULL;
+}
+
+bool lksi_tile_name(enum lksi_product kind, bool nv, int wanted, char text[LKSI_CHOICE_TEXT])
+{
+    struct tiles z = tiles_of(kind, nv);
+    const struct lksi_tile *t = tile_at(&z, wanted);
+    if (t == NULL)
+        return false;
+    int n = snprintf(text, LKSI_CHOICE_TEXT, "%ux%u %ux%u k%u s%u", t->bm, t->bn, t->tm, t->tn,
+                     t->bk, t->s);
+    if (nv)
+        snprintf(text + n, (size_t)(LKSI_CHOICE_TEXT - n), " level%u%s", t->level,
+                 t->turned ? " turned" : "");
+    else if (t->turned)
+        snprintf(text + n, (size_t)(LKSI_CHOICE_TEXT - n), " turned");
+    return true;
+}
 
 static double larger(double a, double b)
 {
@@ -59,24 +110,23 @@ static double cost(const struct lksi_tile *t, enum lksi_product kind, U64 rows, 
 }
 
 struct lksi_tile lksi_tile_choose(enum lksi_product kind, U64 rows, U32 columns, U64 copies,
-                                  U32 taps, U32 link, const struct lksi_limits *dev, bool nv)
+                                  U32 taps, U32 link, const struct lksi_limits *dev, bool nv,
+                                  int wanted)
 {
-    const struct lksi_tile *t = nv ? nvidia : portable;
-    size_t n = nv ? LKSI_COUNT(nvidia) : LKSI_COUNT(portable), best = 0;
+    struct tiles z = tiles_of(kind, nv);
+    size_t best = 0;
     double least = 0;
-    if (kind == LKSI_PRODUCT_WEIGHT) {
-        t = nv ? nvidia_weight : portable_weight;
-        n = nv ? LKSI_COUNT(nvidia_weight) : LKSI_COUNT(portable_weight);
-    }
+    if (wanted > 0)
+        return *tile_at(&z, wanted);
     if (dev->type == LKSI_DEV_CPU)
-        return t[n - 1];
-    for (size_t i = 0; i < n; i++) {
-        double c = cost(&t[i], kind, rows, columns, copies, taps, link,
+        return z.t[z.n - 1];
+    for (size_t i = 0; i < z.n; i++) {
+        double c = cost(&z.t[i], kind, rows, columns, copies, taps, link,
                         dev->compute_units > 0 ? dev->compute_units : 1);
         if (i == 0 || c < least) {
             least = c;
             best = i;
         }
     }
-    return t[best];
+    return z.t[best];
 }

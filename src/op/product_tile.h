@@ -17,10 +17,13 @@ struct lksi_tile {
 
 enum lksi_product { LKSI_PRODUCT_FORWARD, LKSI_PRODUCT_DATA, LKSI_PRODUCT_WEIGHT };
 
-/* The tile that takes the least estimated time for `copies` products of rows x columns, each with
- * a chain of `taps` times `link`. */
+/* The tile `wanted`, or (0) the one that takes the least estimated time for `copies` products of
+ * rows x columns, each with a chain of `taps` times `link`. */
 struct lksi_tile lksi_tile_choose(enum lksi_product kind, U64 rows, U32 columns, U64 copies,
-                                  U32 taps, U32 link, const struct lksi_limits *dev, bool nv);
+                                  U32 taps, U32 link, const struct lksi_limits *dev, bool nv,
+                                  int wanted);
+/* The tile that `wanted` (from 1) stands for, in words; false past the last. */
+bool lksi_tile_name(enum lksi_product kind, bool nv, int wanted, char text[LKSI_CHOICE_TEXT]);
 
 static inline size_t lksi_tile_items(struct lksi_tile t)
 {

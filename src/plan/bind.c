@@ -46,6 +46,22 @@ lks_status lksi_stage_choose(struct lksi_stage *stage, struct lksi_dev *dev,
                      call->op->name, limits->name);
 }
 
+bool lksi_stage_pick(struct lksi_stage *stage, struct lksi_dev *dev, const struct lksi_call *call,
+                     const struct lksi_pick *pick)
+{
+    const struct lksi_limits *limits = lksi_dev_limits(dev);
+    if (pick->schedule->declines(call, limits) != NULL)
+        return false;
+    memset(stage, 0, sizeof *stage);
+    stage->call = *call;
+    stage->dev = dev;
+    stage->schedule = pick->schedule;
+    stage->pick = *pick;
+    memcpy(stage->recipe.tuned, pick->tuned, sizeof pick->tuned);
+    pick->schedule->recipe(call, limits, &stage->recipe);
+    return true;
+}
+
 static lks_status create_kernels(struct lksi_program *program, struct lksi_stage *stage)
 {
     for (int l = 0; l < stage->recipe.n_launch; l++) {

@@ -7,10 +7,19 @@
 
 #include "op/op.h"
 
+/* A schedule with its choices, as a table of tuning or a search names it. */
+struct lksi_pick {
+    const struct lksi_schedule *schedule;
+    int tuned[LKSI_MAX_TUNABLE];
+    const char *source; /* the table, for messages; NULL: none */
+    size_t entry;       /* of the tuning, for lksi_tuning_refuse */
+};
+
 struct lksi_stage {
     struct lksi_call call; /* call.attr must outlive the stage */
     struct lksi_dev *dev;
     const struct lksi_schedule *schedule; /* NULL on `ref`: the C loop */
+    struct lksi_pick pick;                /* what tuning chose; schedule NULL: nothing */
     bool items_only;                      /* on `ref`: the contract's items, not the fast loop */
     struct lksi_recipe recipe;            /* empty on `ref` */
     struct lksi_buf *in[LKSI_MAX_IN], *out[LKSI_MAX_OUT], *work[LKSI_MAX_WORK]; /* not owned */
@@ -27,6 +36,10 @@ struct lksi_stage {
 lks_status lksi_stage_choose(struct lksi_stage *stage, struct lksi_dev *dev,
                              const struct lksi_call *call, const char *wanted,
                              bool (*struck)(void *user, const struct lksi_schedule *s), void *user);
+
+/* The same with the schedule of `pick` and its choices; false, nothing done, if it declines. */
+bool lksi_stage_pick(struct lksi_stage *stage, struct lksi_dev *dev, const struct lksi_call *call,
+                     const struct lksi_pick *pick);
 
 /*
  * Builds the kernels of all stages as one program and creates their kernel objects. On `ref`

@@ -49,6 +49,15 @@ static bool is_struck(void *user, const struct lksi_schedule *s)
     return lksi_store_struck(q->store, q->op, s);
 }
 
+/* What tuning says, unless it is not asked or does not serve. */
+static bool pick_stage(struct lksi_plan *p, struct lksi_stage *stage, const struct lksi_call *call)
+{
+    struct lksi_pick pick;
+    return lksi_tuning_find(lksi_store_tuning(p->store), call, &pick) &&
+           !lksi_store_struck(p->store, call->op, pick.schedule) &&
+           lksi_stage_pick(stage, p->dev, call, &pick);
+}
+
 static lks_status choose_stages(struct lksi_plan *p, const char *wanted)
 {
     const struct lks_graph *g = p->graph;
@@ -57,6 +66,10 @@ static lks_status choose_stages(struct lksi_plan *p, const char *wanted)
         struct struck_query query = {p->store, g->node[i].call.op};
         if (g->node[i].dead || g->node[i].call.op->view)
             continue;
+        if (wanted == NULL && pick_stage(p, &p->stage[p->n_stage], &g->node[i].call)) {
+            p->stage_node[p->n_stage++] = i;
+            continue;
+        }
         lks_status st = lksi_stage_choose(&p->stage[p->n_stage], p->dev, &g->node[i].call, wanted,
                                           is_struck, &query);
         if (st != LKS_OK)
@@ -254,7 +267,10 @@ static lks_status admit_all(struct lksi_plan *p, bool *all_right)
         lks_status st = lksi_admit(stage, p->program, &right);
         if (st == LKS_OK && !right) {
             *all_right = false;
-            st = lksi_store_strike(p->store, stage->call.op, stage->schedule);
+            if (stage->pick.schedule != NULL)
+                lksi_tuning_refuse(lksi_store_tuning(p->store), &stage->pick);
+            else
+                st = lksi_store_strike(p->store, stage->call.op, stage->schedule);
         }
         if (st != LKS_OK)
             return st;
@@ -269,6 +285,29 @@ static void close_stages(struct lksi_plan *p)
     lksi_program_destroy(&p->program);
 }
 
+static bool is_tuned(const struct lksi_plan *p)
+{
+    for (size_t s = 0; s < p->n_stage; s++)
+        if (p->stage[s].pick.schedule != NULL)
+            return true;
+    return false;
+}
+
+/* Builds the kernels. If they do not build, and tables of tuning chose some of them, these are not
+ * asked again. */
+static lks_status build_kernels(struct lksi_plan *p, const struct lksi_plan_params *params,
+                                bool *settled)
+{
+    lks_status st = lksi_stages_build(&p->program, p->dev, p->stage, p->n_stage, params->progress);
+    *settled = st == LKS_OK;
+    if (st != LKS_E_DEVICE || !is_tuned(p))
+        return st;
+    lksi_log(LKS_LOG_WARNING, "kernels do not build with what tuning chose, and are built without: %s",
+             lks_error_message());
+    lksi_tuning_stop(lksi_store_tuning(p->store));
+    return LKS_OK;
+}
+
 static lks_status build(struct lksi_plan *p, const struct lksi_plan_params *params)
 {
     bool settled = false;
@@ -277,9 +316,8 @@ static lks_status build(struct lksi_plan *p, const struct lksi_plan_params *para
         close_stages(p);
         LKSI_TRY(choose_stages(p, params->plain ? "plain" : NULL));
         LKSI_TRY(lay_out(p)); /* what does not fit is not built */
-        LKSI_TRY(lksi_stages_build(&p->program, p->dev, p->stage, p->n_stage, params->progress));
-        settled = true;
-        if (!params->no_admission && !lksi_dev_is_ref(p->dev))
+        LKSI_TRY(build_kernels(p, params, &settled));
+        if (settled && !params->no_admission && !lksi_dev_is_ref(p->dev))
             LKSI_TRY(admit_all(p, &settled));
     }
 fail:

@@ -9,6 +9,7 @@
 
 #include "graph/graph.h"
 #include "plan/bind.h"
+#include "plan/tuning.h"
 
 /* ---- store ---- */
 
@@ -28,6 +29,9 @@ bool lksi_store_struck(const struct lksi_store *store, const struct lksi_op *op,
                        const struct lksi_schedule *schedule);
 lks_status lksi_store_strike(struct lksi_store *store, const struct lksi_op *op,
                              const struct lksi_schedule *schedule);
+
+/* What tuning knows of the device; NULL: nothing is asked. */
+struct lksi_tuning *lksi_store_tuning(const struct lksi_store *store);
 
 /* ---- memory of a graph, known before anything is allocated ---- */
 

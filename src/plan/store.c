@@ -23,6 +23,7 @@ struct lksi_store {
     size_t n, cap;
     struct strike *strike;
     size_t n_strike, cap_strike;
+    struct lksi_tuning *tuning;
 };
 
 lks_status lksi_store_create(struct lksi_store **store, struct lksi_dev *dev)
@@ -31,8 +32,18 @@ lks_status lksi_store_create(struct lksi_store **store, struct lksi_dev *dev)
     if (s == NULL)
         return LKS_E_MEMORY;
     s->dev = dev;
+    lks_status st = lksi_tuning_open(&s->tuning, dev);
+    if (st != LKS_OK) {
+        free(s);
+        return st;
+    }
     *store = s;
     return LKS_OK;
+}
+
+struct lksi_tuning *lksi_store_tuning(const struct lksi_store *store)
+{
+    return store->tuning;
 }
 
 void lksi_store_destroy(struct lksi_store **store)
@@ -46,6 +57,7 @@ void lksi_store_destroy(struct lksi_store **store)
     }
     free(s->entry);
     free(s->strike);
+    lksi_tuning_close(&s->tuning);
     free(s);
     *store = NULL;
 }

@@ -98,6 +98,7 @@ lks_status lksi_device_open(lks_device **device, const struct lks_device_params 
         .profile = profile,
         .soft_divsqrt = p->own_divsqrt,
         .cache_dir = p->cache_dir,
+        .tuning = p->tuning,
         .kernel_dir = getenv("LKS_KERNEL_DIR"),
         .cl_context = p->cl_context,
         .cl_queue = p->cl_queue,

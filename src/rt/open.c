@@ -133,6 +133,7 @@ static lks_status open_one(struct lksi_dev **dev, const struct lksi_cl_device *c
                            const struct lksi_dev_params *p, cl_context context,
                            cl_command_queue queue)
 {
+    const char *tuning = p->tuning != NULL ? p->tuning : getenv("LKS_TUNING");
     const char *kernels = p->kernel_dir != NULL ? p->kernel_dir : getenv("LKS_KERNEL_DIR");
     lks_status st;
     struct lksi_dev *d = lksi_alloc(1, sizeof *d);
@@ -144,6 +145,10 @@ static lks_status open_one(struct lksi_dev **dev, const struct lksi_cl_device *c
     d->mark_first = d->mark_next = d->mark_flushed = 1;
     d->cache_dir = lksi_cache_folder(p->cache_dir);
     if (kernels != NULL && kernels[0] != '\0' && (d->kernel_dir = lksi_strdup(kernels)) == NULL) {
+        st = LKS_E_MEMORY;
+        goto fail;
+    }
+    if (tuning != NULL && (d->tuning = lksi_strdup(tuning[0] != '\0' ? tuning : "none")) == NULL) {
         st = LKS_E_MEMORY;
         goto fail;
     }
@@ -263,6 +268,7 @@ void lksi_dev_close(struct lksi_dev **dev)
         clReleaseContext(d->context);
     lksi_pool_destroy(&d->pool);
     free(d->kernel_dir);
+    free(d->tuning);
     free(d->cache_dir);
     free(d);
     *dev = NULL;
@@ -276,6 +282,11 @@ const struct lksi_limits *lksi_dev_limits(const struct lksi_dev *dev)
 bool lksi_dev_is_ref(const struct lksi_dev *dev)
 {
     return dev->id == NULL;
+}
+
+const char *lksi_dev_tuning(const struct lksi_dev *dev)
+{
+    return dev->tuning;
 }
 
 bool lksi_dev_soft_divsqrt(const struct lksi_dev *dev)

@@ -52,6 +52,7 @@ struct lksi_dev_params {
     bool always_binaries;  /* keep binaries also where the implementation keeps kernels itself */
     const char
         *kernel_dir;  /* read kernels from here in place of the embedded ones; NULL: embedded */
+    const char *tuning; /* a file, or "none"; NULL: $LKS_TUNING, else the user's (plan/tuning.h) */
     void *cl_context; /* the caller's own cl_context and cl_command_queue, or NULL */
     void *cl_queue;
 };
@@ -64,6 +65,8 @@ lks_status lksi_dev_open(struct lksi_dev **dev, const struct lksi_dev_params *pa
 void lksi_dev_close(struct lksi_dev **dev);
 const struct lksi_limits *lksi_dev_limits(const struct lksi_dev *dev);
 bool lksi_dev_is_ref(const struct lksi_dev *dev);
+/* The file of tuning that was named for it, "none", or NULL. */
+const char *lksi_dev_tuning(const struct lksi_dev *dev);
 /* True if kernels of this device must use the contract's own division and square root. */
 bool lksi_dev_soft_divsqrt(const struct lksi_dev *dev);
 

@@ -53,6 +53,7 @@ struct lksi_dev {
     char identity[LKSI_SHA256_HEX]; /* of platform, device, driver and library version */
     char *kernel_dir;               /* NULL: embedded kernels */
     char *cache_dir;                /* NULL: no cache */
+    char *tuning;                   /* NULL: none was named */
     bool cache_refused;             /* the folder could not be written: said once */
     /* Marks [mark_first, mark_next) have an event in the ring; earlier ones are reached. */
     uint64_t mark_first, mark_next, mark_flushed;

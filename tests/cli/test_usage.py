@@ -9,7 +9,7 @@ import sys
 from common import Case, PROGRAM, ROOT, main, write
 
 COMMANDS = ["train", "eval", "predict", "sample", "hash", "summary", "devices", "compare", "check",
-            "bench"]
+            "bench", "tune"]
 
 
 def options_of(text):
