@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/base.h"
+#include "base/words.h"
 
 /* ---- exit status ---- */
 
@@ -46,9 +47,6 @@ const char *color_red(int stream);
 const char *color_off(int stream);
 /* Bytes with a unit, "1.5 GiB". */
 const char *human_bytes(uint64_t bytes, char *text, size_t size);
-
-/* The candidate nearest to `word` if it is near enough to be meant, else NULL. */
-const char *nearest(const char *word, const char *const *candidates, size_t count);
 
 /* ---- options (options.c) ---- */
 

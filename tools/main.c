@@ -37,7 +37,7 @@ static int find_and_run(int argc, char **argv)
         if (strcmp(argv[0], names[i]) == 0)
             return commands[i]->run(commands[i], argc, argv);
     }
-    const char *near = nearest(argv[0], names, LKSI_COUNT(names));
+    const char *near = lksi_nearest_word(argv[0], names, LKSI_COUNT(names));
     if (near != NULL)
         return fail_usage("unknown command `%s`; did you mean `%s`?", argv[0], near);
     return fail_usage("unknown command `%s`; `lockstep --help` lists the commands", argv[0]);

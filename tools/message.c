@@ -1,5 +1,5 @@
 /*
- * message.c - what the program says: errors, the library's log, colours, units, spelling help.
+ * message.c - what the program says: errors, the library's log, colours, units.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -128,42 +128,4 @@ const char *human_bytes(uint64_t bytes, char *text, size_t size)
     }
     snprintf(text, size, u == 0 ? "%.0f %s" : "%.1f %s", value, units[u]);
     return text;
-}
-
-/* Insertions, deletions and replacements between two short words. */
-static size_t edit_distance(const char *a, const char *b)
-{
-    size_t row[64], n = strlen(b);
-    if (n >= LKSI_COUNT(row))
-        return SIZE_MAX;
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1] != '\0'; i++) {
-        size_t diagonal = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[n];
-}
-
-const char *nearest(const char *word, const char *const *candidates, size_t count)
-{
-    const char *best = NULL;
-    size_t least = strlen(word) / 3 + 1;
-    for (size_t i = 0; i < count; i++) {
-        size_t d = edit_distance(word, candidates[i]);
-        if (d <= least && (best == NULL || d < least)) {
-            least = d;
-            best = candidates[i];
-        }
-    }
-    return best;
 }

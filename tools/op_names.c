@@ -49,7 +49,7 @@ static int fail_op(const char *name)
                               layers[i].op);
     while (n < LKSI_COUNT(names) && (op = lksi_op_at(n)) != NULL)
         names[n++] = op->name;
-    near = nearest(name, names, n);
+    near = lksi_nearest_word(name, names, n);
     if (near != NULL)
         return fail_usage("--op: there is no operator `%s`; did you mean `%s`? " LISTED, name,
                           near);

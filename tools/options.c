@@ -146,7 +146,7 @@ static int fail_unknown(const struct command *self, const char *word, int letter
         names[i] = self->options[i].name;
     names[self->n_options] = "help";
     snprintf(bare, sizeof bare, "%.*s", (int)strcspn(word + 2, "="), word + 2);
-    near = nearest(bare, names, self->n_options + 1);
+    near = lksi_nearest_word(bare, names, self->n_options + 1);
     if (near != NULL && strcmp(near, bare) == 0)
         return fail_usage("%s: --%s takes no value", self->name, bare);
     if (near != NULL)

@@ -271,14 +271,16 @@ static int check_usage(const struct training *t)
 static void say_start(const struct training *t)
 {
     const struct lks_device_info *d = lks_device_get_info(t->device);
+    size_t count = lks_dataset_count(lks_model_train_data(t->model));
     if (t->o.quiet)
         return;
     printf("%s%s%s on %s", color_bold(1), lks_model_name(t->model), color_off(1), d->name);
     if (d->driver[0] != '\0')
         printf(" (%s)", d->driver);
-    printf(": %zu samples, batch %u, %u epochs of %" PRIu64 " steps, seed %" PRIu64 "\n",
-           lks_dataset_count(lks_model_train_data(t->model)), t->params.batch, t->params.epochs,
-           steps_per_epoch(t), t->params.seed);
+    printf(": %zu sample%s, batch %u, %u epoch%s of %" PRIu64 " step%s, seed %" PRIu64 "\n",
+           count, count == 1 ? "" : "s", t->params.batch, t->params.epochs,
+           t->params.epochs == 1 ? "" : "s", steps_per_epoch(t), steps_per_epoch(t) == 1 ? "" : "s",
+           t->params.seed);
     if (t->o.resume)
         printf("going on after step %" PRIu64 "\n", lks_trainer_steps(t->trainer));
     fflush(stdout);

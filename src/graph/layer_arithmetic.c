@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/stream.h"
-#include "graph/layer.h"
+#include "graph/layer_shape.h"
 #include "op/attr.h"
 
 /* ---- two values ---- */
@@ -31,12 +31,31 @@ static lks_status align(lks_graph *g, const char *op, lks_value *x, int rank)
     return st;
 }
 
+/* In the words of one sample, and of the layer. */
+static lks_status check_fit(const lks_graph *g, const char *op, lks_value a, lks_value b)
+{
+    struct lksi_desc d = lksi_sample(g, a), e = lksi_sample(g, b);
+    char one[96], two[96];
+    if (d.dtype != LKSI_F32 || e.dtype != LKSI_F32)
+        return lksi_fail(LKS_E_ARGUMENT, "%s: it takes floats, not tokens", op);
+    for (int k = 1; k <= d.rank && k <= e.rank; k++) {
+        int64_t i = d.dim[d.rank - k], j = e.dim[e.rank - k];
+        if (i != j && i != 1 && j != 1)
+            return lksi_fail(LKS_E_ARGUMENT, "%s: %s and %s do not fit; from the last to the first, "
+                                             "sizes must be equal, or one of them 1",
+                             op, lksi_desc_text(&d, one), lksi_desc_text(&e, two));
+    }
+    return LKS_OK;
+}
+
 static lks_status apply_two(lks_graph *g, const char *op, lks_value a, lks_value b, lks_value *y)
 {
     lksi_value in[2] = {a, b}, out;
     lks_status st = lksi_layer_check(g, op, a, y);
     if (st == LKS_OK)
         st = lksi_layer_check(g, op, b, y);
+    if (st == LKS_OK)
+        st = check_fit(g, op, a, b);
     if (st != LKS_OK)
         return st;
     int m = g->value[a].desc.rank, n = g->value[b].desc.rank;

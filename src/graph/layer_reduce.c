@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "graph/layer.h"
+#include "graph/layer_shape.h"
 #include "op/attr.h"
 
 static lks_status reduce(lks_graph *g, const char *op, lks_value x, int n, const int *axes,
@@ -61,6 +61,30 @@ lks_status lks_graph_log_softmax(lks_graph *g, lks_value x, lks_value *y)
     return softmax(g, "log_softmax", x, false, y);
 }
 
+/* In the words of one sample. */
+static lks_status check_product(const lks_graph *g, lks_value a, lks_value b, bool transpose_a,
+                                bool transpose_b)
+{
+    const struct lksi_desc d = lksi_sample(g, a), e = lksi_sample(g, b);
+    char one[96], two[96];
+    if (d.rank < 2 || e.rank < 2)
+        return lksi_fail(LKS_E_ARGUMENT, "matmul: samples of [.., rows, columns] wanted, not %s and "
+                                         "%s", lksi_desc_text(&d, one), lksi_desc_text(&e, two));
+    int64_t columns = d.dim[d.rank - (transpose_a ? 2 : 1)];
+    int64_t rows = e.dim[e.rank - (transpose_b ? 1 : 2)];
+    bool fit = d.rank == e.rank && columns == rows;
+    for (int k = 0; k < d.rank - 2 && fit; k++)
+        fit = d.dim[k] == e.dim[k];
+    return fit ? LKS_OK
+               : lksi_fail(LKS_E_ARGUMENT,
+                           "matmul: %s%s and %s%s do not fit: the columns of the first are %lld, the "
+                           "rows of the second %lld, which must be equal, as must all sizes before "
+                           "the last two",
+                           lksi_desc_text(&d, one), transpose_a ? " transposed" : "",
+                           lksi_desc_text(&e, two), transpose_b ? " transposed" : "",
+                           (long long)columns, (long long)rows);
+}
+
 lks_status lks_graph_matmul(lks_graph *g, lks_value a, lks_value b, bool transpose_a,
                             bool transpose_b, lks_value *y)
 {
@@ -69,7 +93,7 @@ lks_status lks_graph_matmul(lks_graph *g, lks_value a, lks_value b, bool transpo
     lks_status st = lksi_layer_check(g, "lks_graph_matmul", a, y);
     if (st == LKS_OK)
         st = lksi_layer_check(g, "lks_graph_matmul", b, y);
-    if (st == LKS_OK && (g->value[a].desc.rank < 3 || g->value[b].desc.rank < 3))
-        return lksi_fail(LKS_E_ARGUMENT, "matmul: samples of [.., rows, columns] wanted");
+    if (st == LKS_OK)
+        st = check_product(g, a, b, transpose_a, transpose_b);
     return st == LKS_OK ? lksi_layer_apply(g, "matmul", "matmul", &t, 2, pair, y) : st;
 }

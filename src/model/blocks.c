@@ -1,20 +1,72 @@
 /*
  * blocks.c - finding a block and filling in its arguments, see blocks.h.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "model/blocks.h"
 
 #define EXAMPLE "block: {use: basic, out: 64}"
 
 /* What the arguments of one use are. */
 struct arguments {
+    const char *block;                /* its name */
     const struct lksi_node *defaults; /* a mapping, or NULL */
     const struct lksi_node *use;
     const struct lksi_node *index; /* $i */
 };
+
+/* The keys of a mapping (NULL: none) and, if it is not NULL, one word more; the caller frees. */
+static const char **key_words(const struct lksi_node *map, const char *more, size_t *n)
+{
+    size_t keys = map != NULL ? map->count : 0;
+    const char **words = lksi_alloc(keys + 1, sizeof *words);
+    for (size_t i = 0; words != NULL && i < keys; i++)
+        words[i] = map->items[i]->key;
+    if (words != NULL && more != NULL)
+        words[keys++] = more;
+    *n = keys;
+    return words;
+}
+
+/* Says that `name` is none of the words, which one may have been meant and which there are. */
+static lks_status fail_unknown(const struct lksi_node *where, const char *what, const char *name,
+                               const char *sign, const char *there_are, const char *const *words,
+                               size_t n)
+{
+    const char *near = lksi_nearest_word(name, words, n);
+    struct lksi_str list = {0};
+    lks_status st;
+    lksi_list_words(&list, words, n);
+    if (list.failed)
+        st = LKS_E_MEMORY;
+    else if (near != NULL)
+        st = lksi_node_fail(where, "%s `%s`; did you mean `%s%s`? %c%s %s", what, name, sign, near,
+                            toupper((unsigned char)there_are[0]), there_are + 1, list.text);
+    else
+        st = lksi_node_fail(where, "%s `%s`; %s %s", what, name, there_are, list.text);
+    free(list.text);
+    return st;
+}
+
+static lks_status fail_argument(const struct arguments *a, const struct lksi_node *where,
+                                const char *name)
+{
+    char what[128];
+    size_t n;
+    const char **words = key_words(a->defaults, "i", &n);
+    lks_status st = LKS_E_MEMORY;
+    snprintf(what, sizeof what, "the block `%.64s` has no argument", a->block);
+    if (words != NULL)
+        st = fail_unknown(where, what, name, "$", "in its `args` stand", words, n - 1);
+    if (words != NULL && n == 1)
+        st = lksi_node_fail(where, "%s `%s`; list it in its `args`", what, name);
+    free(words);
+    return st;
+}
 
 static lks_status find_argument(const struct arguments *a, const struct lksi_node *where,
                                 const struct lksi_node **out)
@@ -26,12 +78,13 @@ static lks_status find_argument(const struct arguments *a, const struct lksi_nod
     }
     const struct lksi_node *node = a->defaults != NULL ? lksi_node_get(a->defaults, name) : NULL;
     if (node == NULL)
-        return lksi_node_fail(where, "the block has no argument `%s`; list it in its `args`", name);
+        return fail_argument(a, where, name);
     if (lksi_node_get(a->use, name) != NULL)
         node = lksi_node_get(a->use, name);
     if (lksi_node_is_null(node))
-        return lksi_node_fail(a->use, "argument `%s` has no value; write e.g. `%s: 64`", name,
-                              name);
+        return lksi_node_fail(a->use, "the block `%s` needs the argument `%s`; write e.g. "
+                                      "`block: {use: %s, %s: 64}`",
+                              a->block, name, a->block, name);
     *out = node;
     return LKS_OK;
 }
@@ -73,7 +126,8 @@ static lks_status find_block(const struct lksi_node *blocks, const struct lksi_n
 {
     static const char *const keys[] = {"args", "layers"};
     const struct lksi_node *node;
-    const char **names, *near, *name;
+    const char **names, *name;
+    size_t n;
     lks_status st;
     LKSI_TRY(lksi_node_need(use, "use", EXAMPLE, &node));
     LKSI_TRY(lksi_node_string(node, EXAMPLE, &name));
@@ -84,15 +138,10 @@ static lks_status find_block(const struct lksi_node *blocks, const struct lksi_n
         LKSI_TRY(lksi_node_is(*out, LKSI_NODE_MAPPING, "basic: {layers: [relu]}"));
         return lksi_node_check_keys(*out, keys, LKSI_COUNT(keys));
     }
-    names = lksi_alloc(blocks->count + 1, sizeof *names);
+    names = key_words(blocks, NULL, &n);
     if (names == NULL)
         return LKS_E_MEMORY;
-    for (size_t i = 0; i < blocks->count; i++)
-        names[i] = blocks->items[i]->key;
-    near = lksi_nearest_word(name, names, blocks->count);
-    st = lksi_node_fail(node, "no block is named `%s`%s%s%s", name,
-                        near != NULL ? "; did you mean `" : "", near != NULL ? near : "",
-                        near != NULL ? "`?" : "");
+    st = fail_unknown(node, "no block is named", name, "", "the file has", names, n);
     free(names);
 fail:
     return st;
@@ -128,7 +177,7 @@ lks_status lksi_block_body_make(const struct lksi_node *blocks, const struct lks
     const struct lksi_node *block = NULL, *layers;
     struct lksi_node number = {.kind = LKSI_NODE_SCALAR, .file = use->file, .line = use->line,
                                .column = use->column, .key = "i"};
-    struct arguments a = {NULL, use, &number};
+    struct arguments a = {"", NULL, use, &number};
     struct lksi_node *copy;
     lks_status st;
     memset(body, 0, sizeof *body);
@@ -136,6 +185,7 @@ lks_status lksi_block_body_make(const struct lksi_node *blocks, const struct lks
     number.text = body->index;
     LKSI_TRY(lksi_node_is(use, LKSI_NODE_MAPPING, EXAMPLE));
     LKSI_TRY(find_block(blocks, use, &block));
+    a.block = block->key;
     a.defaults = lksi_node_get(block, "args");
     if (a.defaults != NULL)
         LKSI_TRY(lksi_node_is(a.defaults, LKSI_NODE_MAPPING, "args: {out: , stride: 1}"));

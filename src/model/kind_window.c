@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "base/words.h"
 #include "model/kind.h"
 
 /* `key: 3` or `key: [3, 1]`; keeps what stands in v[0] if the key is missing. */
@@ -53,6 +54,7 @@ static lks_status read_pad(const struct lksi_layer_in *l, bool sequence, const i
                            struct lksi_window *w)
 {
     const struct lksi_node *node = lksi_node_get(l->map, "pad");
+    static const char *const same[] = {"same"};
     int64_t v[4] = {0};
     lks_status st = LKS_OK;
     if (node == NULL)
@@ -61,6 +63,16 @@ static lks_status read_pad(const struct lksi_layer_in *l, bool sequence, const i
         pad_same(w, size, w->pad);
         return LKS_OK;
     }
+    if (node->kind == LKSI_NODE_SCALAR && strspn(node->text, "+-.0123456789eExX") == 0 &&
+        !lksi_node_is_null(node))
+        return lksi_node_fail(node, "found `%s`%s number, %s, or `same`; write e.g. `pad: same`",
+                              node->text,
+                              lksi_nearest_word(node->text, same, 1) != NULL
+                                  ? "; did you mean `same`? Expected a"
+                              : strcmp(node->text, "valid") == 0
+                                  ? "; without padding leave `pad` out. Expected a"
+                                  : "; expected a",
+                              sequence ? "two of them in a list" : "two or four of them in a list");
     if (node->kind != LKSI_NODE_SEQUENCE) {
         st = lksi_node_int(node, 0, LKSI_MAX_WINDOW, "pad: 1", &v[0]);
         for (int i = 0; i < 4; i++)

@@ -230,7 +230,7 @@ fail:
 }
 
 /* `upsample` has a factor, `resize` sizes. */
-static lks_status build_resize(const struct lksi_layer_in *l, lks_value *y)
+static lks_status build_size(const struct lksi_layer_in *l, bool upsample, lks_value *y)
 {
     static const char *const modes[] = {"nearest", "bilinear"};
     static const char *const places[] = {"usual", "corner", "half_pixel", "align_corners"};
@@ -239,9 +239,12 @@ static lks_status build_resize(const struct lksi_layer_in *l, lks_value *y)
     size_t mode = 0, place = 0, round = 0;
     bool corners = false;
     lks_status st;
-    LKSI_TRY(lksi_map_int(l->map, "factor", 1, LKSI_MAX_WINDOW, "factor: 2", &factor));
+    if (upsample)
+        LKSI_TRY(lksi_need_int(l->map, "factor", 1, LKSI_MAX_WINDOW, "factor: 2", &factor));
     LKSI_TRY(lksi_map_int(l->map, "height", 1, INT32_MAX, "height: 32", &height));
     LKSI_TRY(lksi_map_int(l->map, "width", 1, INT32_MAX, "width: 32", &width));
+    if (!upsample && height == 0 && width == 0)
+        return lksi_node_fail(l->map, "a size is missing; write e.g. `height: 32, width: 32`");
     lksi_str_add(l->canon, " factor=%d height=%d width=%d", (int)factor, (int)height, (int)width);
     LKSI_TRY(lksi_map_bool(l->map, "align_corners", "align_corners: true", &corners));
     place = corners ? LKS_PLACE_ALIGN_CORNERS : LKS_PLACE_USUAL;
@@ -258,6 +261,16 @@ static lks_status build_resize(const struct lksi_layer_in *l, lks_value *y)
                               y));
 fail:
     return st;
+}
+
+static lks_status build_upsample(const struct lksi_layer_in *l, lks_value *y)
+{
+    return build_size(l, true, y);
+}
+
+static lks_status build_resize(const struct lksi_layer_in *l, lks_value *y)
+{
+    return build_size(l, false, y);
 }
 
 static lks_status read_block(const struct lksi_layer_in *l, int64_t *block)
@@ -336,7 +349,7 @@ const struct lksi_kind lksi_kinds_shape[] = {
     ONE("select", "select: {axis: 0, index: 3}", build_select, "axis", "index"),
     ONE("pad", "pad: {before: [1, 1, 0], after: [1, 1, 0]}", build_pad, "axis", "before", "after",
         "mode", "value"),
-    ONE("upsample", "upsample: {factor: 2}", build_resize, "factor", "mode", "align_corners"),
+    ONE("upsample", "upsample: {factor: 2}", build_upsample, "factor", "mode", "align_corners"),
     ONE("resize", "resize: {height: 32, width: 32}", build_resize, "height", "width", "mode",
         "place", "round"),
     ONE("depth_to_space", "depth_to_space: {block: 2}", build_depth_to_space, "block"),

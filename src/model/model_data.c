@@ -1,8 +1,10 @@
 /*
  * model_data.c - the section `data` of a model file: opens the data sets it names.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "model/model.h"
@@ -11,6 +13,17 @@
 #define TEXT_EXAMPLE "train: {format: text, file: book.txt, context: 64}"
 #define MOVING_EXAMPLE                                                                             \
     "train: {format: moving_digits, images: images.gz, size: [40, 40], frames: 10, count: 2000}"
+
+static lks_status check_exists(const struct lksi_node *node, const char *path)
+{
+    if (access(path, F_OK) == 0 || errno != ENOENT)
+        return LKS_OK; /* opening it says more */
+    if (node->text[0] == '/')
+        return lksi_node_fail(node, "`%s`: No such file or directory; check the spelling", path);
+    return lksi_node_fail(node, "`%s`: No such file or directory; paths start at the folder of the "
+                                "model file, so this one is `%s`",
+                          node->text, path);
+}
 
 /* A path of the file, seen from the file's own folder; NULL for a missing `key` without example. */
 static lks_status read_path(const struct lksi_node *map, const char *key, const char *example,
@@ -28,7 +41,7 @@ static lks_status read_path(const struct lksi_node *map, const char *key, const 
     if (dir != NULL)
         *out = strcmp(dir, ".") == 0 && strchr(node->file, '/') == NULL ? lksi_strdup(text)
                                                                         : lksi_path_join(dir, text);
-    st = dir == NULL || *out == NULL ? LKS_E_MEMORY : LKS_OK;
+    st = dir == NULL || *out == NULL ? LKS_E_MEMORY : check_exists(node, *out);
 fail:
     free(dir);
     return st;
@@ -37,9 +50,6 @@ fail:
 /* Puts the place in the file before what a data set complains of. */
 static lks_status opened(lks_status st, const struct lksi_node *map)
 {
-    if (st == LKS_E_IO)
-        lksi_fail(st, "%s; paths are looked for from the folder of the model file",
-                  lks_error_message());
     if (st == LKS_E_ARGUMENT)
         st = LKS_E_INPUT;
     return st == LKS_OK ? st : lksi_fail_prefix(st, "%s:%d: key `%s`: ", map->file, map->line,

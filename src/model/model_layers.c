@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "graph/graph.h"
 #include "model/blocks.h"
 #include "model/kind.h"
@@ -26,6 +27,28 @@ static lks_status all_words(const char ***words, size_t *count)
     (*words)[n] = "block";
     *count = n + 1;
     return LKS_OK;
+}
+
+/* `word` is none of them. There are too many for a message. */
+static lks_status fail_word(const struct lksi_node *item, int line, const char *word,
+                            const char *const *words, size_t n)
+{
+    const char *near = lksi_nearest_word(word, words, n);
+    if (near != NULL)
+        return lksi_fail(LKS_E_INPUT, "%s:%d: there is no layer `%s`; did you mean `%s`? "
+                                      "docs/models.md lists all %zu",
+                         item->file, line, word, near, n);
+    return lksi_fail(LKS_E_INPUT, "%s:%d: there is no layer `%s`; docs/models.md lists all %zu, "
+                                  "such as `conv2d`, `dense`, `maxpool`, `relu` and `batch_norm`",
+                     item->file, line, word, n);
+}
+
+static size_t find_word(const char *word, const char *const *words, size_t n)
+{
+    size_t at = 0;
+    while (at < n && strcmp(words[at], word) != 0)
+        at++;
+    return at;
 }
 
 static size_t input_keys(const struct lksi_kind *kind, const char **keys)
@@ -66,8 +89,12 @@ static lks_status read_kind(const struct lksi_node *item, const struct lksi_kind
     char found[96];
     lks_status st;
     LKSI_TRY(all_words(&words, &n));
-    if (item->kind == LKSI_NODE_SCALAR) {
-        LKSI_TRY(lksi_node_choice(item, words, n, &at));
+    if (item->kind == LKSI_NODE_SCALAR && !lksi_node_is_null(item)) {
+        at = find_word(item->text, words, n);
+        if (at == n) {
+            st = fail_word(item, item->line, item->text, words, n);
+            goto fail;
+        }
         *kind = lksi_kind_at(at);
         *map = NULL;
         if (*kind == NULL)
@@ -84,9 +111,11 @@ static lks_status read_kind(const struct lksi_node *item, const struct lksi_kind
                             "stand %zu keys side by side (`%s`, `%s`); write e.g. `%s`",
                             item->count, item->items[0]->key, item->items[1]->key, example);
     } else {
-        LKSI_TRY(lksi_node_check_keys(item, words, n));
-        while (strcmp(words[at], item->items[0]->key) != 0)
-            at++;
+        at = find_word(item->items[0]->key, words, n);
+        if (at == n) {
+            st = fail_word(item, item->key_lines[0], item->items[0]->key, words, n);
+            goto fail;
+        }
         *kind = lksi_kind_at(at);
         *map = item->items[0];
         LKSI_TRY(lksi_node_is(*map, LKSI_NODE_MAPPING, (*kind)->example));
@@ -209,15 +238,36 @@ static lks_status read_share(const struct lks_model *m, const struct lksi_scope 
     return LKS_OK;
 }
 
-/* The graph's own complaint, about shapes, with the layer's place in the file. It may begin with
- * the layer's name already. */
-static lks_status blame_layer(const struct lksi_node *where, const char *name)
+/* "; it takes `conv1` [8,8,4] and `pool2` [4,4,4]", where several values must fit each other. */
+static void add_values(const struct lks_model *m, const size_t *from, int n, struct lksi_str *s)
 {
+    char shape[96];
+    for (int i = 0; i < n && n > 1 && n <= 8; i++) {
+        const struct lksi_layer *l = from[i] > 0 ? &m->layer[from[i] - 1] : NULL;
+        struct lksi_desc d = m->graph->value[l != NULL ? l->value : m->input].desc;
+        d.rank--;
+        memmove(d.dim, d.dim + 1, (size_t)d.rank * sizeof d.dim[0]);
+        lksi_str_add(s, "%s`%s` %s", i == 0 ? "; it takes " : i + 1 < n ? ", " : " and ",
+                     l != NULL ? l->name : "input", lksi_desc_text(&d, shape));
+    }
+}
+
+/* The graph's own complaint, about shapes, with the layer's place in the file and its word. The
+ * text may begin with the name and with operators that the user never wrote. */
+static lks_status blame_layer(const struct lks_model *m, const struct lksi_node *where,
+                              const struct lksi_layer *l, const size_t *from, int n)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
     const char *text = lks_error_message();
-    size_t length = strlen(name);
-    if (strncmp(text, name, length) == 0 && strncmp(text + length, ": ", 2) == 0)
+    struct lksi_str s = {0};
+    size_t length;
+    while ((length = strspn(text, letters)) > 0 && strncmp(text + length, ": ", 2) == 0)
         text += length + 2;
-    return lksi_fail(LKS_E_INPUT, "%s:%d: layer `%s`: %s", where->file, where->line, name, text);
+    lksi_str_add(&s, "%s:%d: layer `%s`: %s: %s", where->file, where->line, l->name, l->type, text);
+    add_values(m, from, n, &s);
+    lks_status st = s.failed ? LKS_E_MEMORY : lksi_fail(LKS_E_INPUT, "%s", s.text);
+    free(s.text);
+    return st;
 }
 
 /* Shape, parameters and operations, for the summary. */
@@ -289,7 +339,7 @@ lks_status lksi_add_layer(struct lks_model *m, const struct lksi_scope *s,
         lksi_str_add(canon, " share=%s", in.share);
     st = kind->build(&in, &l.value);
     if (st == LKS_E_ARGUMENT)
-        st = blame_layer(where, l.name);
+        st = blame_layer(m, where, &l, from, in.n_x);
     if (st != LKS_OK)
         goto fail;
     lksi_str_add(canon, "\n");

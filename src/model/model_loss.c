@@ -8,6 +8,7 @@
 
 #include <lockstep/loss.h>
 
+#include "base/words.h"
 #include "graph/graph.h"
 #include "model/kind.h"
 #include "model/scope.h"
@@ -158,11 +159,12 @@ static lks_status blame(lks_status st, const struct lksi_node *where)
 
 static lks_status add_term(struct term *t, const char *name)
 {
-    const struct lksi_node *of = lksi_node_get(t->map, "of");
+    const struct lksi_node *of;
     double weight = 1;
     lks_value loss = LKSI_NONE;
     lks_status st;
     LKSI_TRY(check_keys(t));
+    of = lksi_node_get(t->map, "of");
     if (of != NULL)
         LKSI_TRY(find_value(t->m, of, &t->of, &t->value));
     LKSI_TRY(lksi_map_float(t->map, "weight", -(double)FLT_MAX, (double)FLT_MAX, "weight: 0.5",

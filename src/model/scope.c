@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "model/scope.h"
 
 static bool is_name(const char *text)
@@ -125,10 +126,10 @@ lks_status lksi_find_layer(const struct lks_model *m, const struct lksi_scope *s
     names[m->n_layer] = "input";
     near = lksi_nearest_word(name, names, m->n_layer + 1);
     st = lksi_node_fail(node,
-                        "no earlier layer is named `%s`%s%s%s; unnamed layers are conv1, "
-                        "relu1, ... by kind and order",
-                        name, near != NULL ? "; did you mean `" : "", near != NULL ? near : "",
-                        near != NULL ? "`?" : "");
+                        "no earlier layer is named `%s`; %s%s%s", name,
+                        near != NULL ? "did you mean `" : "", near != NULL ? near : "",
+                        near != NULL ? "`?"
+                                     : "unnamed layers are conv1, relu1, ... by kind and order");
     free(names);
     return st;
 }

@@ -109,8 +109,4 @@ lks_status lksi_map_bool(const struct lksi_node *map, const char *key, const cha
                          bool *out);
 lks_status lksi_map_string(const struct lksi_node *map, const char *key, const char *example,
                            const char **out);
-
-/* The word nearest to `text`, or NULL if none is near. */
-const char *lksi_nearest_word(const char *text, const char *const *words, size_t count);
-
 #endif

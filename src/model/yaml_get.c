@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "model/yaml.h"
 
 lks_status lksi_node_fail(const struct lksi_node *node, const char *format, ...)
@@ -249,13 +250,6 @@ lks_status lksi_node_need(const struct lksi_node *map, const char *key, const ch
                      map->key[0] != '\0' ? "`" : "", example);
 }
 
-/* "`a`, `b` and `c`", cut where a message would become unreadable. */
-static void list_words(struct lksi_str *s, const char *const *words, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        lksi_str_add(s, "%s`%s`", i == 0 ? "" : i + 1 < count ? ", " : " and ", words[i]);
-}
-
 lks_status lksi_node_check_keys(const struct lksi_node *map, const char *const *allowed,
                                 size_t count)
 {
@@ -269,7 +263,7 @@ lks_status lksi_node_check_keys(const struct lksi_node *map, const char *const *
             continue;
         struct lksi_str words = {0};
         near = lksi_nearest_word(key, allowed, count);
-        list_words(&words, allowed, count);
+        lksi_list_words(&words, allowed, count);
         lksi_fail(LKS_E_INPUT, "%s:%d: unknown key `%s`%s%s; %s%s%s%s", map->file,
                   map->key_lines[i], key, map->key[0] != '\0' ? " in " : "", map->key,
                   near != NULL ? "did you mean `" : "", near != NULL ? near : "",
@@ -296,11 +290,12 @@ lks_status lksi_node_choice(const struct lksi_node *node, const char *const *wor
             }
         near = lksi_nearest_word(node->text, words, count);
     }
-    list_words(&list, words, count);
-    st = lksi_node_fail(
-        node, "expected one of %s, found %s%s%s%s", list.failed ? "a few words" : list.text,
-        lksi_node_describe(node, found, sizeof found), near != NULL ? "; did you mean `" : "",
-        near != NULL ? near : "", near != NULL ? "`?" : "");
+    lksi_list_words(&list, words, count);
+    lksi_node_describe(node, found, sizeof found);
+    st = near != NULL ? lksi_node_fail(node, "found %s; did you mean `%s`? Expected one of %s",
+                                       found, near, list.failed ? "a few words" : list.text)
+                      : lksi_node_fail(node, "found %s; expected one of %s", found,
+                                       list.failed ? "a few words" : list.text);
     free(list.text);
     return st;
 }
@@ -337,44 +332,4 @@ lks_status lksi_map_string(const struct lksi_node *map, const char *key, const c
                            const char **out)
 {
     OPTIONAL(map, key, lksi_node_string(node, example, out));
-}
-
-/* Edit distance with neighbours swapped counting as one, of words of at most 31 characters. */
-static size_t distance(const char *a, const char *b)
-{
-    enum { MOST = 32 };
-    size_t d[MOST][MOST], m = strlen(a), n = strlen(b);
-    if (m >= MOST || n >= MOST)
-        return MOST;
-    for (size_t i = 0; i <= m; i++)
-        for (size_t j = 0; j <= n; j++) {
-            if (i == 0 || j == 0) {
-                d[i][j] = i + j;
-                continue;
-            }
-            size_t best = d[i - 1][j - 1] + (a[i - 1] != b[j - 1]);
-            if (d[i - 1][j] + 1 < best)
-                best = d[i - 1][j] + 1;
-            if (d[i][j - 1] + 1 < best)
-                best = d[i][j - 1] + 1;
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
-                d[i - 2][j - 2] + 1 < best)
-                best = d[i - 2][j - 2] + 1;
-            d[i][j] = best;
-        }
-    return d[m][n];
-}
-
-const char *lksi_nearest_word(const char *text, const char *const *words, size_t count)
-{
-    const char *near = NULL;
-    size_t best = SIZE_MAX;
-    for (size_t i = 0; i < count; i++) {
-        size_t d = distance(text, words[i]), limit = strlen(words[i]) / 3;
-        if (d <= (limit > 1 ? limit : 1) && d < best && d < strlen(words[i])) {
-            best = d;
-            near = words[i];
-        }
-    }
-    return near;
 }

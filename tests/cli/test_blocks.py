@@ -116,7 +116,7 @@ class Blocks(Case):
 
     def test_mistakes(self):
         self.refused("use: unit, out: 4", "use: unitt, out: 4", "did you mean `unit`", line=19)
-        self.refused("out: 4, times", "times", "argument `out` has no value", line=19)
+        self.refused("out: 4, times", "times", "needs the argument `out`", line=19)
         self.refused("out: 4, times", "out: 4, stride: 2, times", "unknown key `stride`", line=19)
         self.refused("times: 2", "times: 0", "from 1 to 1024", line=19)
         self.refused("kernel: $kernel", "kernel: $kernal", "no argument `kernal`", line=10)

@@ -46,7 +46,7 @@ class Formats(Case):
             self.bad(2, ["%s:%d: " % (self.model, line), *parts], *command)
 
     def test_texts(self):
-        self.refused(TEXT, "book.txt", "book", "`train`", "data/book", "No such file", line=3)
+        self.refused(TEXT, "book.txt", "book", "`file`", "data/book", "No such file", line=3)
         self.refused(TEXT, "context: 8, to", "to", "`context`", "context: 64", line=3)
         self.refused(TEXT, "context: 8", "context: 0", "`context`", "from 1", line=3)
         self.refused(TEXT, "context: 8", "context: 8, stride: 0", "`stride`", line=3)

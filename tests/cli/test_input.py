@@ -29,7 +29,7 @@ class Model(Case):
         self.refused("momentum: 0.9", "momentun: 0.9", "did you mean `momentum`", line=12)
         self.refused("loss:", "lost:", "did you mean `loss`", line=11)
         self.refused("sgd:", "sdg:", "unknown key `sdg`", "did you mean `sgd`", line=12)
-        self.refused("- conv2d:", "- convolution:", "unknown key `convolution`", "`conv2d`", line=7)
+        self.refused("- conv2d:", "- convolution:", "no layer `convolution`", "`conv2d`", line=7)
         self.refused("format: idx", "format: png", "`png`", "`idx`", line=3)
 
     def test_wrong_types(self):
@@ -175,7 +175,7 @@ class Data(Case):
         for name, line in (("train-images", 3), ("train-labels", 3), ("test-images.gz", 4)):
             os.rename(self.path("data/" + name), self.path("away"))
             self.refused(":%d:" % line, "data/" + name, "No such file",
-                         "the folder of the model file")
+                         "the folder of the model file", "so this one is `%s/data/" % self.folder)
             os.rename(self.path("away"), self.path("data/" + name))
 
     def test_paths_are_relative_to_the_file(self):

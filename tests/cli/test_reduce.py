@@ -46,7 +46,7 @@ class Reduce(Case):
     def test_refusals(self):
         for old, new, text in (("axes: [0], keep", "axes: [2], keep", "axis 2"),
                                ("axes: [0], keep", "axes: [0, -2], keep", "axis -2"),
-                               (", transpose_b: true", "", "equal batches"),
+                               (", transpose_b: true", "", "[9,8] and [9,8] do not fit"),
                                ("from: [query, key]", "from: [query]", "matmul")):
             self.assertIn(old, ATTENTION)
             write(self.model, self.model_of(ATTENTION.replace(old, new)))

@@ -283,7 +283,8 @@ Test(yaml, other_values)
     EXPECT_OK(lksi_node_choice(parse("x: he_normal")->items[0], words, 3, &which));
     cr_assert_eq(which, 1);
     EXPECT_FAIL(LKS_E_INPUT, lksi_node_choice(parse("x: he_nromal")->items[0], words, 3, &which),
-                "expected one of `glorot_uniform`, `he_normal` and `zeros`, found `he_nromal`",
+                "found `he_nromal`; did you mean `he_normal`? Expected one of `glorot_uniform`, "
+                "`he_normal` and `zeros`",
                 "did you mean `he_normal`?");
     EXPECT_FAIL(LKS_E_INPUT, lksi_node_choice(parse("x: [a]")->items[0], words, 3, &which),
                 "found a sequence of 1");
@@ -340,17 +341,6 @@ Test(yaml, optional_keys)
     EXPECT_OK(lksi_map_string(m, "s", "", &s));
     cr_assert(i == 5 && u == 6 && f == 0.5 && b && strcmp(s, "abc") == 0);
     EXPECT_FAIL(LKS_E_INPUT, lksi_map_int(m, "s", 0, 9, "s: 1", &i), "m.yaml:5: key `s`");
-}
-
-Test(yaml, nearest_word)
-{
-    static const char *const words[] = {"relu", "conv2d", "maxpool", "bn"};
-    cr_assert_str_eq(lksi_nearest_word("rleu", words, 4), "relu");
-    cr_assert_str_eq(lksi_nearest_word("conv2", words, 4), "conv2d");
-    cr_assert_str_eq(lksi_nearest_word("max_pool", words, 4), "maxpool");
-    cr_assert_null(lksi_nearest_word("softmax", words, 4));
-    cr_assert_null(lksi_nearest_word("", words, 4));
-    cr_assert_null(lksi_nearest_word("aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", words, 4));
 }
 
 static void walk(const struct lksi_node *n)
