@@ -3,6 +3,7 @@
 samples and random numbers: how far from it lockstep is, and how far PyTorch's own floats are.
 
 Usage: tests/peer/gradients.py BUILD MODEL[:BATCH]... [--device D] [--steps N] [--rounds N] [--all]
+                               [--any-layout]
 
 MODEL is a file or the name of an example. The error of a gradient is its norm-wise one,
 |g - g64| / |g64|, and its ratio lockstep's error by that of PyTorch's floats, the median over N
@@ -15,6 +16,9 @@ network a number next to 0 may in floats be on the other side of a relu, by chan
 then jump by far more than they are rounded: so the second, "rounding alone", compares each float
 gradient with the double one on the same side of every relu, clamp and maximum. "moved" is how many
 elements of a batch lay on another side than in double, of lockstep and of PyTorch.
+
+PyTorch's floats are taken at their best: images stay contiguous, so that its batch normalisation sums
+in double. --any-layout leaves the layout to it; then it often sums in float.
 
 PyTorch is Debian's python3-torch; this is no test and PyTorch no dependency.
 """
@@ -103,9 +107,9 @@ def moved(pieces, exact):
     return sum(int((pieces[name] != exact[name]).sum()) for name in exact)
 
 
-def peer(path, ours, seed, dtype, pieces=None):
+def peer(a, path, ours, seed, dtype, pieces=None):
     net = torch_net.Net(path, dtype=dtype, weights=ours.weights, pieces=pieces,
-                        chance=Chance(seed, ours.values))
+                        chance=Chance(seed, ours.values), contiguous=not a.any_layout)
     net.backward(ours.x if ours.x.dtype == torch.long else ours.x.to(dtype), ours.labels)
     return net
 
@@ -121,15 +125,15 @@ class Round:
     def __init__(self, a, path, weights, seed, first, batch):
         plain = torch_net.Net(path)
         ours = Ours(a, plain, path, weights, seed, first, batch)
-        double = peer(path, ours, seed, torch.float64)
+        double = peer(a, path, ours, seed, torch.float64)
         exact = double.gradients()
-        floats = peer(path, ours, seed, torch.float32)
+        floats = peer(a, path, ours, seed, torch.float32)
         gradients = floats.gradients()
         assert set(exact) == set(ours.gradients), set(exact) ^ set(ours.gradients)
         pieces = [own_pieces(double), ours.pieces(double), own_pieces(floats)]
         del double, floats
         self.moved = [moved(p, pieces[0]) for p in pieces[1:]]
-        same = [peer(path, ours, seed, torch.float64, p).gradients() if m else exact
+        same = [peer(a, path, ours, seed, torch.float64, p).gradients() if m else exact
                 for p, m in zip(pieces[1:], self.moved)]
         largest = max(np.linalg.norm(g) for g in exact.values())
         self.whole, self.rounding = {}, {}
@@ -195,6 +199,7 @@ def main():
     p.add_argument("--steps", type=int, default=0)
     p.add_argument("--rounds", type=int, default=16)
     p.add_argument("--all", action="store_true")
+    p.add_argument("--any-layout", action="store_true")
     a = p.parse_args()
     torch.set_num_threads(1)
     sys.exit(0 if all([compare(a, what) for what in a.model]) else 1)

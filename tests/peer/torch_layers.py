@@ -116,6 +116,12 @@ def maxpool(l, x, piece):
 
 # ---- layers with parameters ----
 
+def image(net, t):
+    """PyTorch sums over a batch in double if an image is contiguous, and in float if its channels lie
+    innermost, as they do behind a convolution with 1 x 1 kernels or of one channel."""
+    return Value(t.contiguous() if net.contiguous else t, True)
+
+
 def conv2d(net, l, x):
     t, k = x.nchw(), l.keys
     kernel, stride = pair(k["kernel"]), pair(k.get("stride", 1))
@@ -125,7 +131,7 @@ def conv2d(net, l, x):
     top, bottom, left, right = pads(k, t, kernel, stride, dilation)
     if (top, left) != (bottom, right):
         t, top, left = F.pad(t, (left, right, top, bottom)), 0, 0
-    return Value(F.conv2d(t, w, b, stride, (top, left), dilation, groups), True)
+    return image(net, F.conv2d(t, w, b, stride, (top, left), dilation, groups))
 
 
 def conv_transpose2d(net, l, x):
@@ -134,9 +140,9 @@ def conv_transpose2d(net, l, x):
     groups, out = k.get("groups", 1), k["out"]
     w = net.param(l, "weight", (t.shape[1], *kernel, out // groups), (0, 3, 1, 2))
     b = net.param(l, "bias", (out,)) if k.get("bias", True) else None
-    return Value(F.conv_transpose2d(t, w, b, stride, pair(k.get("pad", 0)),
-                                    pair(k.get("output_pad", 0)), groups,
-                                    pair(k.get("dilation", 1))), True)
+    return image(net, F.conv_transpose2d(t, w, b, stride, pair(k.get("pad", 0)),
+                                         pair(k.get("output_pad", 0)), groups,
+                                         pair(k.get("dilation", 1))))
 
 
 def linear(net, l, x):
@@ -165,6 +171,7 @@ def eps(l):
 
 def batch_norm(net, l, x):
     t = x.t if x.image or x.t.dim() == 2 else x.t.movedim(-1, 1)
+    t = t.contiguous() if net.contiguous else t
     y = F.batch_norm(t, None, None, *affine(net, l, t.shape[1]), True, 0.1, eps(l))
     return Value(y if x.image or x.t.dim() == 2 else y.movedim(1, -1), x.image)
 

@@ -21,17 +21,19 @@ class Net(torch.nn.Module):
     weights: {name: array in lockstep's layout}, or None for random ones.
     chance:  an object with dropout(layer, x, p) and random(layer, shape), which say what these layers
              give; None: dropout passes all on, and there are no random layers.
+    contiguous: keep images as NCHW in memory, too; see torch_layers.image.
     pieces:  {layer: piece} to use in place of those of the layer's own input; see torch_layers.py.
     """
 
     def __init__(self, path, dtype=torch.float32, device="cpu", weights=None, chance=None,
-                 pieces=None):
+                 pieces=None, contiguous=False):
         super().__init__()
         with open(path, encoding="utf-8") as f:
             self.model = yaml.safe_load(f)
         self.reader = Reader(self.model)
         self.layers, self.weights, self.chance = self.reader.layers, weights, chance
         self.dtype, self.device, self.pieces = dtype, device, pieces
+        self.contiguous = contiguous
         self.differentiated = {l.sources[1] for l in self.layers if l.kind == "gradient"}
         self.named, self.values = {}, {}
 
