@@ -1,5 +1,5 @@
 /*
- * reduce.h - sums over axes, softmax and matrix products. Axes are those of a sample from 0, without
+ * reduce.h - sums and extremes over axes, softmax and matrix products. Axes are those of a sample from 0, without
  * the batch; negative ones count from the end.
  */
 #ifndef LOCKSTEP_REDUCE_H
@@ -20,6 +20,13 @@ LKS_API lks_status lks_graph_sum(lks_graph *graph, lks_value x, int n, const int
                                  lks_value *y);
 LKS_API lks_status lks_graph_mean(lks_graph *graph, lks_value x, int n, const int *axes, bool keep,
                                   lks_value *y);
+
+/* y = the greatest or the least of x over the axes, as above. The gradient goes to the first of equal
+ * ones; a NaN is greater and less than any number. */
+LKS_API lks_status lks_graph_max(lks_graph *graph, lks_value x, int n, const int *axes, bool keep,
+                                 lks_value *y);
+LKS_API lks_status lks_graph_min(lks_graph *graph, lks_value x, int n, const int *axes, bool keep,
+                                 lks_value *y);
 
 /* y = exp(x) / sum(exp(x)) over the last axis. `causal`, for scores [.., rows, columns]: row i sees
  * columns 0 to i alone, and the others are +0. */

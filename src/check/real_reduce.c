@@ -2,6 +2,7 @@
  * real_reduce.c - sums over axes, softmax and matrix products in double precision; see real.h.
  */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "check/real.h"
@@ -55,6 +56,42 @@ static void expand(const struct lksi_real_io *io)
         double v = io->in[0][place(x, a->axes, e)] * (mean ? each : 1.0);
         lksi_real_put(io, 0, e, v, mean ? lksi_real_gamma(2, fabs(v)) : 0.0);
     }
+}
+
+/* The greatest or least and its place. */
+static void winner(const struct lksi_real_io *io)
+{
+    const struct lksi_reduce_attr *a = io->call->attr;
+    const struct lksi_desc *x = &io->call->in[0];
+    double sign = strcmp(io->call->op->name, "reduce_min") == 0 ? -1.0 : 1.0;
+    uint64_t n = (uint64_t)lksi_desc_count(&io->call->out[0]);
+    uint64_t *seen = calloc((size_t)n, sizeof *seen);
+    for (uint64_t e = 0; seen != NULL && e < (uint64_t)lksi_desc_count(x); e++) {
+        uint64_t to = place(x, a->axes, e), p = seen[to]++;
+        if (p > 0 && !(sign * io->in[0][e] > sign * io->out[0][to]))
+            continue;
+        lksi_real_put(io, 0, to, io->in[0][e], 0.0);
+        lksi_real_put(io, 1, to, (double)p, 0.0);
+    }
+    free(seen);
+}
+
+/* Both walk over the larger tensor and count the places of each row. */
+static void put_or_pick(const struct lksi_real_io *io)
+{
+    const struct lksi_reduce_attr *a = io->call->attr;
+    bool put = strcmp(io->call->op->name, "reduce_put") == 0;
+    const struct lksi_desc *x = &io->call->in[put ? 2 : 0];
+    uint64_t *seen = calloc((size_t)lksi_desc_count(&io->call->in[1]), sizeof *seen);
+    for (uint64_t e = 0; seen != NULL && e < (uint64_t)lksi_desc_count(x); e++) {
+        uint64_t to = place(x, a->axes, e);
+        bool here = seen[to]++ == (uint64_t)io->in[1][to];
+        if (put)
+            lksi_real_put(io, 0, e, here ? io->in[0][to] : 0.0, 0.0);
+        else if (here)
+            lksi_real_put(io, 0, to, io->in[0][e], 0.0);
+    }
+    free(seen);
 }
 
 static void matmul(const struct lksi_real_io *io)
@@ -178,6 +215,10 @@ const struct lksi_real_entry lksi_real_reduce[] = {
     {"matmul", matmul},
     {"mean", total},
     {"mean_samples", total},
+    {"reduce_max", winner},
+    {"reduce_min", winner},
+    {"reduce_pick", put_or_pick},
+    {"reduce_put", put_or_pick},
     {"softmax", forward},
     {"softmax_grad", backward},
     {"sum", total},

@@ -6,10 +6,11 @@
 #include "graph/layer_shape.h"
 #include "op/attr.h"
 
-static lks_status reduce(lks_graph *g, const char *op, lks_value x, int n, const int *axes,
-                         bool keep, lks_value *y)
+/* `word` is what it is called outside. */
+static lks_status reduce(lks_graph *g, const char *word, const char *op, lks_value x, int n,
+                         const int *axes, bool keep, lks_value *y)
 {
-    lks_status st = lksi_layer_check(g, op, x, y);
+    lks_status st = lksi_layer_check(g, word, x, y);
     struct lksi_reduce_attr a;
     if (st != LKS_OK)
         return st;
@@ -19,27 +20,39 @@ static lks_status reduce(lks_graph *g, const char *op, lks_value x, int n, const
     for (int k = 0; k < rank && n == 0; k++)
         a.axes |= 2u << k;
     if (n < 0 || (n > 0 && axes == NULL) || rank < 1)
-        return lksi_fail(LKS_E_ARGUMENT, "%s: a list of axes of a sample wanted", op);
+        return lksi_fail(LKS_E_ARGUMENT, "%s: a list of axes of a sample wanted", word);
     for (int i = 0; i < n; i++) {
         int k = axes[i] < 0 ? axes[i] + rank : axes[i];
         if (k < 0 || k >= rank || (a.axes >> (k + 1) & 1u) != 0)
             return lksi_fail(LKS_E_ARGUMENT, "%s: axis %d; each of %d to %d at most once wanted "
-                             "(the batch is not counted)", op, axes[i], -rank, rank - 1);
+                             "(the batch is not counted)", word, axes[i], -rank, rank - 1);
         a.axes |= 2u << k;
     }
-    return lksi_layer_apply(g, op, op, &a, 1, &x, y);
+    return lksi_layer_apply(g, word, op, &a, 1, &x, y);
 }
 
 lks_status lks_graph_sum(lks_graph *g, lks_value x, int n, const int *axes, bool keep,
                          lks_value *y)
 {
-    return reduce(g, "sum", x, n, axes, keep, y);
+    return reduce(g, "sum", "sum", x, n, axes, keep, y);
 }
 
 lks_status lks_graph_mean(lks_graph *g, lks_value x, int n, const int *axes, bool keep,
                           lks_value *y)
 {
-    return reduce(g, "mean", x, n, axes, keep, y);
+    return reduce(g, "mean", "mean", x, n, axes, keep, y);
+}
+
+lks_status lks_graph_max(lks_graph *g, lks_value x, int n, const int *axes, bool keep,
+                         lks_value *y)
+{
+    return reduce(g, "max", "reduce_max", x, n, axes, keep, y);
+}
+
+lks_status lks_graph_min(lks_graph *g, lks_value x, int n, const int *axes, bool keep,
+                         lks_value *y)
+{
+    return reduce(g, "min", "reduce_min", x, n, axes, keep, y);
 }
 
 static lks_status softmax(lks_graph *g, const char *op, lks_value x, bool causal, lks_value *y)

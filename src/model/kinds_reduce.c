@@ -1,5 +1,5 @@
 /*
- * kinds_reduce.c - layers of a model file that sum: over axes, in softmax and matrix products.
+ * kinds_reduce.c - layers of a model file that reduce axes, softmax and matrix products.
  */
 #include "model/kind.h"
 
@@ -41,6 +41,16 @@ static lks_status build_sum(const struct lksi_layer_in *l, lks_value *y)
 static lks_status build_mean(const struct lksi_layer_in *l, lks_value *y)
 {
     return build_axes(l, lks_graph_mean, "mean: {axes: [0, 1]}", y);
+}
+
+static lks_status build_max(const struct lksi_layer_in *l, lks_value *y)
+{
+    return build_axes(l, lks_graph_max, "max: {axes: [0, 1]}", y);
+}
+
+static lks_status build_min(const struct lksi_layer_in *l, lks_value *y)
+{
+    return build_axes(l, lks_graph_min, "min: {axes: [0, 1]}", y);
 }
 
 static lks_status build_softmax(const struct lksi_layer_in *l, lks_value *y)
@@ -89,6 +99,22 @@ const struct lksi_kind lksi_kinds_reduce[] = {
      .max_in = 1,
      .keys = {"axes", "keep"},
      .build = build_mean},
+    {.word = "max",
+     .prefix = "max",
+     .example = "max: {axes: [0, 1]}",
+     .bare = true,
+     .min_in = 1,
+     .max_in = 1,
+     .keys = {"axes", "keep"},
+     .build = build_max},
+    {.word = "min",
+     .prefix = "min",
+     .example = "min: {axes: [0, 1]}",
+     .bare = true,
+     .min_in = 1,
+     .max_in = 1,
+     .keys = {"axes", "keep"},
+     .build = build_min},
     {.word = "softmax",
      .prefix = "softmax",
      .example = "softmax",

@@ -54,8 +54,7 @@ static void push_axis(U32 *n, U32 *size, U64 *steps, int64_t count, U64 step, bo
     }
 }
 
-/* `x` is the larger tensor. */
-static lks_status fill_dims(struct lksi_call *call, const struct lksi_desc *x)
+lks_status lksi_reduce_dims(struct lksi_call *call, const struct lksi_desc *x)
 {
     const struct lksi_reduce_attr *a = call->attr;
     struct reduce_dims d = {.samples = 1, .positions = 1, .leaf = call->leaf};
@@ -103,7 +102,7 @@ static lks_status infer(struct lksi_call *call)
     if (st == LKS_OK)
         st = lksi_want(call, 0, "x", LKSI_F32, 1, LKSI_MAX_RANK);
     if (st == LKS_OK)
-        st = fill_dims(call, &call->in[0]);
+        st = lksi_reduce_dims(call, &call->in[0]);
     if (st != LKS_OK)
         return st;
     if (samples != ((a->axes & 1u) != 0))
@@ -118,7 +117,7 @@ static lks_status infer_expand(struct lksi_call *call)
     const struct lksi_reduce_attr *a = call->attr;
     lks_status st = lksi_want(call, 1, "like", LKSI_F32, 1, LKSI_MAX_RANK);
     if (st == LKS_OK)
-        st = fill_dims(call, &call->in[1]);
+        st = lksi_reduce_dims(call, &call->in[1]);
     if (st == LKS_OK)
         st = lksi_want_desc(call, 0, "v", lksi_reduced(&call->in[1], a->axes, a->keep != 0));
     if (st == LKS_OK)

@@ -17,4 +17,7 @@ lks_status lksi_expand(struct lksi_builder *b, lksi_value v, lksi_value like, un
 /* What x becomes when reduced. */
 struct lksi_desc lksi_reduced(const struct lksi_desc *x, unsigned axes, bool keep);
 
+/* Checks the call's axes against the larger tensor x and fills its struct reduce_dims. */
+lks_status lksi_reduce_dims(struct lksi_call *call, const struct lksi_desc *x);
+
 #endif

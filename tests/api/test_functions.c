@@ -288,6 +288,29 @@ Test(functions, over_axes)
     }
 }
 
+Test(functions, extremes_over_axes)
+{
+    static const int axis[] = {1};
+    for (int least = 0; least < 2; least++) {
+        int64_t n;
+        lks_value x, y = -7;
+        lks_graph *g = start(2, DIMS(2, N / 2), &x);
+        lks_status (*call)(lks_graph *, lks_value, int, const int *, bool, lks_value *) =
+            least ? lks_graph_min : lks_graph_max;
+        EXPECT_FAIL(LKS_E_ARGUMENT, call(g, x, 1, (int[]){2}, false, &y), least ? "min" : "max");
+        EXPECT_OK(call(g, x, 1, axis, false, &y));
+        float *got = run_items(g, y, point, NULL, &n);
+        cr_assert(n == 2);
+        for (int64_t e = 0; e < n; e++) {
+            const double *p = points + 3 * e;
+            double want = least ? fmin(fmin(p[0], p[1]), p[2]) : fmax(fmax(p[0], p[1]), p[2]);
+            expect_near(least ? "min" : "max", e, got[e], want);
+        }
+        free(got);
+        lks_graph_destroy(&g);
+    }
+}
+
 Test(functions, softmax)
 {
     int64_t n;

@@ -1,4 +1,4 @@
-"""Sums over axes, softmax, linear layers and matrix products in model files; one hash on two devices."""
+"""Sums and extremes over axes, softmax, linear layers and matrix products in model files; one hash on two devices."""
 from common import Case, MODEL, main, read, write
 
 BEGIN = MODEL.index("  - conv2d")
@@ -12,6 +12,10 @@ ATTENTION = """  - conv2d: {name: pixels, out: 8, kernel: 3, stride: 2}
   - softmax: {name: weights, causal: true}
   - matmul: {name: mixed, from: [weights, value]}
   - log_softmax
+  - max: {name: most, axes: [0], keep: true}
+  - min: {name: least, axes: [0], from: log_softmax1, keep: true}
+  - sub: {from: [log_softmax1, most]}
+  - mul: {from: [sub1, least]}
   - mean: {axes: [0], keep: true}
   - sum: {axes: [0]}
 """
@@ -36,12 +40,13 @@ class Reduce(Case):
         seen = {self.sha(self.model_of(ATTENTION))}
         for old, new in ((", causal: true", ""), ("mean: {axes: [0]", "sum: {axes: [0]"),
                          ("mean: {axes: [0], keep: true}", "mean: {axes: [1], keep: true}"),
+                         ("max: {name: most", "min: {name: most"),
                          ("key, from: words, out: 8", "key, from: words, out: 8, bias: true")):
             if "bias: true" in new:
                 old, new = "out: 8, bias: false", "out: 8"
             self.assertIn(old, ATTENTION)
             seen.add(self.sha(self.model_of(ATTENTION.replace(old, new))))
-        self.assertEqual(len(seen), 5)
+        self.assertEqual(len(seen), 6)
 
     def test_refusals(self):
         for old, new, text in (("axes: [0], keep", "axes: [2], keep", "axis 2"),
