@@ -20,8 +20,14 @@ void lksi_batch_norm_grad_ref(const struct lksi_call *call, const void *const *i
                               U64 p0, U64 p1);
 
 /* batch_norm_vec.c */
+void lksi_batch_norm_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                            struct lksi_recipe *r);
+void lksi_batch_norm_grad_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                                 struct lksi_recipe *r);
+extern const struct lksi_schedule lksi_batch_norm_infer_schedules[];
+
+/* batch_norm_cpu.c */
 extern const struct lksi_schedule lksi_batch_norm_schedules[];
 extern const struct lksi_schedule lksi_batch_norm_grad_schedules[];
-extern const struct lksi_schedule lksi_batch_norm_infer_schedules[];
 
 #endif

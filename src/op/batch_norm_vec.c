@@ -129,8 +129,8 @@ static void add_apply(const struct lksi_call *call, const struct lksi_limits *de
 }
 
 /* x, gamma, beta, mean and invstd. */
-static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
-                   struct lksi_recipe *r)
+void lksi_batch_norm_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                            struct lksi_recipe *r)
 {
     const struct lksi_arg in[] = {LKSI_IN(0), LKSI_IN(1), LKSI_IN(2), LKSI_OUT(1), LKSI_OUT(3)};
     add_leaves(call, dev, r, "");
@@ -139,8 +139,8 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
 }
 
 /* x, dy, mean, invstd, gamma, dgamma and dbeta. */
-static void recipe_grad(const struct lksi_call *call, const struct lksi_limits *dev,
-                        struct lksi_recipe *r)
+void lksi_batch_norm_grad_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
+                                 struct lksi_recipe *r)
 {
     const struct lksi_arg in[] = {LKSI_IN(0), LKSI_IN(1),  LKSI_IN(2), LKSI_IN(3),
                                   LKSI_IN(4), LKSI_OUT(1), LKSI_OUT(2)};
@@ -170,14 +170,6 @@ static void recipe_infer(const struct lksi_call *call, const struct lksi_limits 
     add_apply(call, dev, r, "", in, 5);
 }
 
-const struct lksi_schedule lksi_batch_norm_schedules[] = {
-    {"cpu", lksi_cpu_declines, recipe},
-    {"gpu", lksi_gpu_declines, recipe},
-    {NULL, NULL, NULL}};
-const struct lksi_schedule lksi_batch_norm_grad_schedules[] = {
-    {"cpu", lksi_cpu_declines, recipe_grad},
-    {"gpu", lksi_gpu_declines, recipe_grad},
-    {NULL, NULL, NULL}};
 const struct lksi_schedule lksi_batch_norm_infer_schedules[] = {
     {"cpu", lksi_cpu_declines, recipe_infer},
     {"gpu", lksi_gpu_declines, recipe_infer},

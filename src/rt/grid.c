@@ -28,8 +28,7 @@
 struct seen {
     uint64_t id;
     size_t width;  /* that PoCL has loaded it for, at least */
-    size_t copies; /* that may have been loaded */
-    size_t self;   /* n_self at the latest launch */
+    size_t extra;  /* n_extra at the latest launch */
     uint64_t used; /* the number of the latest launch */
 };
 
@@ -39,7 +38,7 @@ static size_t n_open;
 static struct seen *seen;
 static size_t n_seen, cap_seen;
 static size_t n_loaded; /* copies that PoCL may have loaded so far, and never fewer than it has */
-static size_t n_self;   /* of these, the ones it loaded by itself */
+static size_t n_extra;  /* those beyond the first of each kernel */
 static uint64_t n_launched;
 static struct lksi_dev *latest; /* the device of the latest launch, if it is open */
 
@@ -102,18 +101,19 @@ void lksi_grid_loaded(size_t copies)
 {
     pthread_mutex_lock(&lock);
     n_loaded += copies;
-    n_self += copies;
+    n_extra += copies;
     pthread_mutex_unlock(&lock);
 }
 
-/* Whether PoCL may have unloaded the widest copy since the latest launch of it. */
+/* Whether PoCL may have unloaded the widest copy since the latest launch of it: where it used or
+ * loaded as many others. A kernel has one that is used, and more only where it was loaded anew. */
 static bool may_be_unloaded(const struct seen *s)
 {
-    size_t newer = n_self - s->self;
+    size_t newer = n_extra - s->extra;
     if (n_loaded < POCL_COPIES)
         return false;
     for (size_t i = 0; i < n_seen; i++)
-        newer += seen[i].used > s->used ? seen[i].copies : 0;
+        newer += seen[i].used > s->used;
     return newer + 2 >= POCL_COPIES; /* a copy in use is passed over: one kernel runs at a time */
 }
 
@@ -136,11 +136,12 @@ lks_status lksi_grid_launch(struct lksi_dev *dev, uint64_t id, size_t width,
     }
     if (alone || unloaded)
         n_loaded++;
+    if (alone && (s == NULL || s->width > 0))
+        n_extra++;
     st = alone ? launch_alone(dev, launch, ctx) : launch(ctx);
     if (s != NULL) {
         s->width = width > s->width || unloaded ? width : s->width;
-        s->copies += alone || unloaded;
-        s->self = n_self;
+        s->extra = n_extra;
         s->used = ++n_launched;
     }
     pthread_mutex_unlock(&lock);
