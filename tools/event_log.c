@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "event_log.h"
 
 struct event_log {
@@ -22,6 +23,12 @@ static lks_status fail(const struct event_log *log)
                      "cannot write `%s`: %s; free some space or name another file with "
                      "--log-json",
                      log->path, strerror(errno));
+}
+
+lks_status event_log_check(const char *path)
+{
+    lks_status st = lksi_file_check_writable(path);
+    return st == LKS_OK ? st : lksi_fail_prefix(st, "--log-json: ");
 }
 
 lks_status event_log_open(struct event_log **log, const struct form *form, const char *path)

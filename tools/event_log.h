@@ -11,6 +11,8 @@
 
 struct event_log;
 
+/* What opening would refuse, as far as can be told without making the file. */
+lks_status event_log_check(const char *path);
 /* Opens a file for appending. LKS_E_IO. */
 lks_status event_log_open(struct event_log **log, const struct form *form, const char *path);
 void event_log_close(struct event_log **log);

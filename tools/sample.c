@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "session.h"
 #include "sheet.h"
 
@@ -81,11 +82,16 @@ static lks_status fill(struct session *s, const lks_dataset *data, const struct 
     return st;
 }
 
+static const char *out_path(const struct options *o)
+{
+    return o->out != NULL ? o->out : "sheet.png";
+}
+
 static int show(struct session *s, const struct options *o, const struct view view[2], int n)
 {
     size_t count = o->count.given ? o->count.value : 64;
     size_t columns = o->columns.given ? o->columns.value : 8;
-    const char *path = o->out != NULL ? o->out : "sheet.png";
+    const char *path = out_path(o);
     const struct view *last = &view[n - 1];
     const lks_dataset *data;
     int status = session_data(s, &o->session, &data);
@@ -123,6 +129,9 @@ static int sample(struct session *s, const char *model_file, const struct option
     struct view view[2] = {{.name = o->beside}, {.name = o->of}};
     struct lks_layer_info last;
     int first = o->beside != NULL ? 0 : 1, status;
+    lks_status writable = lksi_file_check_writable(out_path(o));
+    if (writable != LKS_OK)
+        return fail_library(writable);
     session.seed = o->seed;
     status = session_open(s, "sample", model_file, &session);
     if (status != EXIT_OK)

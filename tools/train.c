@@ -19,6 +19,7 @@
 #include "event_log.h"
 #include "history.h"
 #include "progress.h"
+#include "resume_command.h"
 #include "run_dir.h"
 #include "run_json.h"
 #include "train/weights.h"
@@ -37,10 +38,12 @@ static const struct option_spec specs[] = {
     {"epochs", 'e', OPTION_U32, AT(epochs), "N",
      "passes over the data, in place of the model file's", 1},
     {"steps", 0, OPTION_U64, AT(steps), "N",
-     "stop after N steps; the schedule of the learning rate stays", 1},
+     "end after N steps in all, with weights and a test; the\nschedule of the learning rate stays, "
+     "and --resume goes on", 1},
     {"batch", 'b', OPTION_U32, AT(batch), "N", "samples a step, in place of the model file's", 1},
     {"seed", 0, OPTION_U64, AT(seed), "N", "in place of the model file's", 0},
-    {"weights", 'w', OPTION_TEXT, AT(weights), "FILE", "start from these weights", 0},
+    {"weights", 'w', OPTION_TEXT, AT(weights), "FILE",
+     "start from these weights, or from those in a checkpoint", 0},
     {"expect-accuracy", 0, OPTION_REAL, AT(expect), "A",
      "exit with status 1 if the test accuracy ends below A\n(0 to 1)", 0},
     {"checkpoint-every", 0, OPTION_U64, AT(checkpoint_every), "N",
@@ -49,7 +52,7 @@ static const struct option_spec specs[] = {
     {"resume", 'r', OPTION_FLAG, AT(resume), NULL,
      "go on from the checkpoint in the output folder, to the\nsame bits", 0},
     {"overwrite", 0, OPTION_FLAG, AT(overwrite), NULL,
-     "start anew although the output folder holds a run that\nis not finished", 0},
+     "replace the run, finished or not, that the output\nfolder holds", 0},
     {"plain", 0, OPTION_FLAG, AT(plain), NULL, "slow contract kernels only; same bits", 0},
     {"log-json", 0, OPTION_TEXT, AT(log), "FILE", "append one JSON object a step, epoch and result",
      0},
@@ -200,14 +203,17 @@ static uint64_t total_steps(const struct training *t)
 static lks_status check_fresh(const struct training *t)
 {
     bool finished = false;
-    if (!t->o.overwrite && run_dir_has(&t->dir, RUN_CHECKPOINT) &&
-        (!run_dir_has(&t->dir, RUN_JSON) ||
-         run_json_check(t->dir.file[RUN_JSON], NULL, &finished) != LKS_OK || !finished))
+    if (!t->o.overwrite &&
+        (run_dir_has(&t->dir, RUN_CHECKPOINT) || run_dir_has(&t->dir, RUN_WEIGHTS))) {
+        if (!run_dir_has(&t->dir, RUN_JSON) ||
+            run_json_check(t->dir.file[RUN_JSON], NULL, &finished) != LKS_OK)
+            finished = false;
         return lksi_fail(LKS_E_INPUT,
-                         "`%s` holds a run that is not finished; go on with it "
-                         "(--resume), start anew (--overwrite), or choose another "
-                         "folder (--out)",
-                         t->dir.path);
+                         "`%s` holds a run that is %s (--resume), replace it by a new one "
+                         "(--overwrite), or choose another folder (--out)",
+                         t->dir.path, finished ? "finished; go on with it if it ended by --steps"
+                                               : "not finished; go on with it");
+    }
     if (t->o.weights != NULL)
         return lksi_weights_check(lks_model_graph(t->model), &t->params, t->o.weights);
     return LKS_OK;
@@ -232,17 +238,23 @@ fail:
 static lks_status check_again(const struct training *t)
 {
     bool finished;
+    uint64_t step = 0;
     lks_status st;
     if (!run_dir_has(&t->dir, RUN_CHECKPOINT))
         return lksi_fail(LKS_E_INPUT,
                          "`%s` holds no checkpoint to resume from; leave out --resume "
                          "to start a run",
                          t->dir.path);
-    st = run_json_check(t->dir.file[RUN_JSON], t->model, &finished);
-    return st != LKS_OK ? st
-                        : lksi_checkpoint_check(lks_model_graph(t->model), &t->params,
-                                                lks_model_train_data(t->model),
-                                                t->dir.file[RUN_CHECKPOINT]);
+    LKSI_TRY(run_json_check(t->dir.file[RUN_JSON], t->model, &finished));
+    LKSI_TRY(lksi_checkpoint_check(lks_model_graph(t->model), &t->params,
+                                   lks_model_train_data(t->model), t->dir.file[RUN_CHECKPOINT],
+                                   &step));
+    if (t->o.steps.given && t->o.steps.value < step)
+        return lksi_fail(LKS_E_INPUT, "`%s` is at step %" PRIu64 " already, past --steps %" PRIu64
+                                      "; leave it out or give more",
+                         t->dir.file[RUN_CHECKPOINT], step, t->o.steps.value);
+fail:
+    return st;
 }
 
 static lks_status start_again(struct training *t)
@@ -319,6 +331,8 @@ static int check_input(struct training *t)
                           lks_dataset_count(lks_model_train_data(t->model)), t->params.batch);
     LKSI_TRY(open_folder(t));
     LKSI_TRY(t->o.resume ? check_again(t) : check_fresh(t));
+    if (t->o.log != NULL)
+        LKSI_TRY(event_log_check(t->o.log));
     return EXIT_OK;
 fail:
     status = fail_library(st);
@@ -363,8 +377,9 @@ static int stopped(struct training *t)
         st = write_facts(t);
     if (st != LKS_OK)
         return fail_library(st);
-    say_error("stopped after step %" PRIu64 "; go on with: %s", lks_trainer_steps(t->trainer),
-              t->resume_command);
+    say_error("stopped after step %" PRIu64 "; written is `%s`, which --weights takes too, but no "
+              "final weights yet; go on with: %s",
+              lks_trainer_steps(t->trainer), t->dir.file[RUN_CHECKPOINT], t->resume_command);
     return EXIT_SIGNAL + (int)stop_signal;
 }
 
@@ -469,48 +484,6 @@ static void release(struct training *t)
     free(t->resume_command);
 }
 
-static void add_quoted(struct lksi_str *s, const char *word)
-{
-    static const char safe[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                               "_-./:=,+@%";
-    if (word[0] != '\0' && strspn(word, safe) == strlen(word)) {
-        lksi_str_add(s, " %s", word);
-        return;
-    }
-    lksi_str_add(s, " '");
-    for (const char *p = word; *p != '\0'; p++)
-        if (*p == '\'')
-            lksi_str_add(s, "'\\''");
-        else
-            lksi_str_append(s, p, 1);
-    lksi_str_add(s, "'");
-}
-
-/* The words of this call, ready for a shell, with --resume in place of --overwrite. The start
- * weights are in the checkpoint. Called before the options are read, since that sorts argv. */
-static char *make_resume_command(int argc, char **argv)
-{
-    struct lksi_str s = {0};
-    lksi_str_add(&s, "%s", program_invocation_name);
-    for (int i = 0; i < argc; i++) {
-        if (strcmp(argv[i], "--resume") == 0 || strcmp(argv[i], "-r") == 0 ||
-            strcmp(argv[i], "--overwrite") == 0)
-            continue;
-        if ((strcmp(argv[i], "--weights") == 0 || strcmp(argv[i], "-w") == 0) && i + 1 < argc) {
-            i++;
-            continue;
-        }
-        if (strncmp(argv[i], "--weights=", 10) != 0)
-            add_quoted(&s, argv[i]);
-    }
-    lksi_str_add(&s, " --resume");
-    if (s.failed) {
-        free(s.text);
-        return NULL;
-    }
-    return s.text;
-}
-
 static int run(const struct command *self, int argc, char **argv)
 {
     struct training t = {.started = seconds_now()};
@@ -538,8 +511,9 @@ const struct command command_train = {
     "train a model and write its weights",
     "Writes into the output folder: weights.safetensors (its sha256 is the digest of the run, the\n"
     "same on every device), best.safetensors, checkpoint.safetensors, metrics.csv, steps.csv,\n"
-    "curves.svg and run.json. Ctrl-C ends the step, writes a checkpoint and says how to go on; a\n"
-    "second Ctrl-C quits at once.",
+    "curves.svg and run.json. A folder that holds a run is refused: go on with it (--resume), replace\n"
+    "it (--overwrite) or choose another (--out). Ctrl-C ends the step, writes a checkpoint, whose\n"
+    "weights eval, predict and sample can use, and says how to go on; a second Ctrl-C quits at once.",
     specs,
     LKSI_COUNT(specs),
     run,

@@ -308,9 +308,10 @@ LKS_API lks_status lks_trainer_save_weights(lks_trainer *trainer, const char *pa
  * are trained; frozen ones and running statistics stay as they are. LKS_E_ARGUMENT without one. */
 LKS_API lks_status lks_trainer_save_ema(lks_trainer *trainer, const char *path);
 /*
- * Reads weights; names and shapes must be those of the graph. The optimiser's state and the step
- * count stay; the average of a parameter begins again at what was read. LKS_E_IO, or LKS_E_INPUT if the file is damaged or of another network: nothing was
- * changed then. Blocks.
+ * Reads weights, also out of a checkpoint; names and shapes must be those of the graph. The
+ * optimiser's state and the step count stay; the average of a parameter begins again at what was
+ * read. LKS_E_IO, or LKS_E_INPUT if the file is damaged or of another network: nothing was changed
+ * then. Blocks.
  */
 LKS_API lks_status lks_trainer_load_weights(lks_trainer *trainer, const char *path);
 /* sha256 of what lks_trainer_save_weights would write, in lower-case hex; `hex` holds 65 bytes.

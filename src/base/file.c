@@ -317,6 +317,29 @@ lks_status lksi_make_dirs(const char *path)
     return st;
 }
 
+lks_status lksi_file_check_writable(const char *path)
+{
+    struct stat info;
+    char *dir;
+    int error = 0;
+    if (stat(path, &info) == 0) {
+        if (S_ISDIR(info.st_mode))
+            return fail_io("write", path, EISDIR);
+        return access(path, W_OK) == 0 ? LKS_OK : fail_io("write", path, errno);
+    }
+    if (errno != ENOENT)
+        return fail_io("write", path, errno);
+    dir = lksi_path_dirname(path);
+    if (dir == NULL)
+        return LKS_E_MEMORY;
+    if (path[strlen(path) - 1] == '/')
+        error = EISDIR;
+    else if (access(dir, W_OK | X_OK) != 0)
+        error = errno;
+    free(dir);
+    return error == 0 ? LKS_OK : fail_io("write", path, error);
+}
+
 char *lksi_path_join(const char *dir, const char *name)
 {
     struct lksi_str s = {0};

@@ -50,6 +50,9 @@ lks_status lksi_file_write_atomic(const char *path, const void *data, size_t siz
 /* Makes a folder and the folders above it; one that exists is fine. */
 lks_status lksi_make_dirs(const char *path);
 
+/* LKS_E_IO if a file could not be written there, as far as can be told without writing. */
+lks_status lksi_file_check_writable(const char *path);
+
 /* `dir`/`name`, or a copy of `name` if it is absolute or `dir` is empty. free() the result; NULL
  * with the error text set if memory is out. */
 char *lksi_path_join(const char *dir, const char *name);

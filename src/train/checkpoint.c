@@ -280,13 +280,15 @@ static lks_status load(struct lks_trainer *t, const lks_dataset *train, const ch
 }
 
 lks_status lksi_checkpoint_check(const lks_graph *graph, const struct lks_trainer_params *params,
-                                 const lks_dataset *train, const char *path)
+                                 const lks_dataset *train, const char *path, uint64_t *step)
 {
     struct lks_trainer *t = NULL;
     struct lksi_safetensors *file = NULL;
     lks_status st = lksi_trainer_describe(&t, graph, params);
     if (st == LKS_OK)
         st = read_file(t, train, path, &file);
+    if (st == LKS_OK)
+        st = get_number(file, path, "step", step);
     lksi_safetensors_destroy(&file);
     lks_trainer_destroy(&t);
     return st;

@@ -173,7 +173,14 @@ static lks_status write_or_hash(struct lks_trainer *t, bool average, const char 
     return st;
 }
 
-/* Reads a file that must hold exactly the network's tensors. */
+/* A checkpoint holds the optimisers' states too. */
+static bool is_checkpoint(const struct lksi_safetensors *file)
+{
+    return lksi_safetensors_meta(file, "step") != NULL &&
+           lksi_safetensors_meta(file, "graph") != NULL;
+}
+
+/* Reads a file that must hold exactly the network's tensors, or a checkpoint with them. */
 static lks_status read_file(const struct lks_trainer *t, const char *path,
                             struct lksi_safetensors **out)
 {
@@ -181,7 +188,7 @@ static lks_status read_file(const struct lks_trainer *t, const char *path,
     lks_status st = lksi_safetensors_read(path, &file);
     if (st == LKS_OK)
         st = lksi_tensors_check(t, file, path, "params");
-    if (st == LKS_OK && file->count != tensor_count(t))
+    if (st == LKS_OK && file->count != tensor_count(t) && !is_checkpoint(file))
         st = lksi_fail(LKS_E_INPUT,
                        "%s: the file holds %zu tensors, the network has %zu parameters and running "
                        "statistics",

@@ -33,10 +33,11 @@ lks_status lksi_tensors_write(struct lks_trainer *t, const struct lksi_safetenso
 /*
  * What lks_trainer_load_weights and lks_trainer_load_checkpoint would refuse, told without a
  * device, so before kernels are built. params->device is not looked at.
+ * *step: how far the checkpoint is.
  */
 lks_status lksi_weights_check(const lks_graph *graph, const struct lks_trainer_params *params,
                               const char *path);
 lks_status lksi_checkpoint_check(const lks_graph *graph, const struct lks_trainer_params *params,
-                                 const lks_dataset *train, const char *path);
+                                 const lks_dataset *train, const char *path, uint64_t *step);
 
 #endif

@@ -103,6 +103,8 @@ class Case(unittest.TestCase):
         self.assertEqual(tree(self.folder), before, "something was left behind: " + what)
 
     def train(self, out, *args, device="ref", **more):
+        """Goes on with --resume, else replaces what the folder holds."""
+        args += () if "--resume" in args else ("--overwrite",)
         return self.good("train", self.model, "--device", device, "--out", self.path(out), "--quiet",
                          *args, **more)
 

@@ -152,11 +152,17 @@ class Train(Case):
             running.send_signal(number)
             text = running.communicate()[1]
             self.assertEqual(running.returncode, 128 + number)
-            found = re.fullmatch(r"lockstep: stopped after step (\d+); go on with: (.*)\n", text)
+            found = re.fullmatch(r"lockstep: stopped after step (\d+); written is `(.*)`, which "
+                                 r"--weights takes too, but no final weights yet; go on with: "
+                                 r"(.*)\n", text)
             self.assertTrue(found, text)
+            self.assertEqual(found[2], self.path("a b/checkpoint.safetensors"))
+            self.assertFalse(os.path.exists(self.path("a b/weights.safetensors")))
+            self.assertIn("accuracy", self.good("eval", self.model, "--device", "ref", "--weights",
+                                                found[2]))
         steps = str(int(found[1]) + 7)
         self.assertEqual(len(read(self.path("a b/steps.csv")).splitlines()), int(found[1]) + 1)
-        again = shlex.split(found[2])
+        again = shlex.split(found[3])
         self.assertEqual((again.count("--resume"), again.count("--overwrite")), (1, 0))
         done = subprocess.run([*again, "--steps", steps], cwd=self.folder, capture_output=True,
                               text=True, check=False)
@@ -203,9 +209,13 @@ class Train(Case):
         self.train("run", "--steps", "5")
         os.remove(self.path("run/run.json"))
         refused(2, "not finished")
+        refused(2, "--log-json: cannot write `/nowhere/log`", "--log-json", "/nowhere/log", out="b")
+        refused(2, "Is a directory", "--log-json", self.folder, out="b")
+        refused(2, "a part of the path is a file", "--log-json", self.model + "/log", out="b")
         self.train("run", "--steps", "5", "--overwrite")
         refused(2, "batch", "--resume", "--batch", "8")
         refused(2, "epochs", "--resume", "--epochs", "9")
+        refused(2, "at step 5 already, past --steps 4", "--resume", "--steps", "4")
         refused(3, "nosuch", "--resume")
 
     def test_leftovers(self):
@@ -252,6 +262,36 @@ class Train(Case):
         self.train("whole")
         self.assertEqual(self.files("run"), self.files("whole"))
 
+    def test_finished_runs_are_kept(self):
+        again = ["train", self.model, "--device", "ref", "--out", self.path("run")]
+        self.train("run", "--steps", "5")
+        before = self.files("run")
+        self.bad(2, ["is finished", "ended by --steps", "--resume", "--overwrite", "--out"], *again)
+        self.bad(2, ["is finished"], *again, "--steps", "9")
+        self.assertEqual(self.files("run"), before)
+        self.train("run", "--resume")
+        self.train("whole")
+        self.assertEqual(self.files("run"), self.files("whole"))
+        self.bad(2, ["is finished"], *again)
+        os.remove(self.path("run/checkpoint.safetensors"))
+        self.bad(2, ["is finished"], *again)
+        self.good(*again, "--steps", "5", "--overwrite")
+        self.assertEqual(self.files("run"), before)
+
+    def test_weights_of_a_checkpoint(self):
+        """A checkpoint holds the weights of its step, beside what the optimiser remembers."""
+        self.train("run", "--steps", "5")
+        weights, checkpoint = (self.path("run/%s.safetensors" % w) for w in ("weights", "checkpoint"))
+        for command in (["eval", self.model], ["predict", self.model, "--index", "3"]):
+            one, other = (self.good(*command, "--device", "ref", "--weights", w)
+                          for w in (weights, checkpoint))
+            self.assertEqual(one, other)
+        self.assertEqual(self.train("a", "--weights", weights).split()[-2],
+                         self.train("b", "--weights", checkpoint).split()[-2])
+        write(self.model, MODEL.replace("out: 4", "out: 5"))
+        self.bad(2, ["another network"], "eval", self.model, "--device", "ref", "--weights",
+                 checkpoint)
+
     def test_start_weights(self):
         self.train("first")
         weights = self.path("first/weights.safetensors")
@@ -268,7 +308,8 @@ class Train(Case):
         # One small step leaves the network undecided.
         write(self.model, MODEL.replace("lr: 0.1", "lr: 0.000001"))
         done = self.run_program("train", self.model, "--device", "ref", "--steps", "1", "--out",
-                                self.path("run"), "--expect-accuracy", "0.99", "--quiet")
+                                self.path("run"), "--expect-accuracy", "0.99", "--quiet",
+                                "--overwrite")
         self.assertEqual(done.returncode, 1)
         self.assertRegex(done.stderr, r"^lockstep: test accuracy 0\.\d{4} is below the expected "
                                       r"0\.9900\n$")
@@ -344,7 +385,7 @@ class Train(Case):
         self.assertIn("epoch 30/30  loss", text)
         self.assertIn("\033[1m", text)
         piped = self.run_program("train", self.model, "--device", "ref", "--out",
-                                 self.path("run"))
+                                 self.path("run"), "--overwrite")
         self.assertNotRegex(piped.stdout + piped.stderr, "[\r\033]")
         self.assertEqual(len(piped.stdout.splitlines()), 1 + 4 + 2)
 
