@@ -23,7 +23,8 @@ static const struct option_spec specs[] = {
      "the layer to show (default: the last)", 0},
     {"beside", 0, OPTION_TEXT, offsetof(struct options, beside), "LAYER",
      "show what this layer gives, e.g. `input`, at the left of\neach picture", 0},
-    {"count", 0, OPTION_U32, offsetof(struct options, count), "N", "samples to show (64)", 1},
+    {"count", 0, OPTION_U32, offsetof(struct options, count), "N",
+     "samples to show (64, or all if there are fewer)", 1},
     {"columns", 0, OPTION_U32, offsetof(struct options, columns), "N", "samples a row (8)", 1},
     {"seed", 0, OPTION_U64, offsetof(struct options, seed), "N",
      "seed of the random numbers, in place of the model file's", 0},
@@ -87,9 +88,14 @@ static const char *out_path(const struct options *o)
     return o->out != NULL ? o->out : "sheet.png";
 }
 
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
 static int show(struct session *s, const struct options *o, const struct view view[2], int n)
 {
-    size_t count = o->count.given ? o->count.value : 64;
+    size_t count;
     size_t columns = o->columns.given ? o->columns.value : 8;
     const char *path = out_path(o);
     const struct view *last = &view[n - 1];
@@ -99,6 +105,7 @@ static int show(struct session *s, const struct options *o, const struct view vi
     lks_status st = LKS_OK;
     if (status != EXIT_OK)
         return status;
+    count = o->count.given ? o->count.value : least(64, lks_dataset_count(data));
     if (count > lks_dataset_count(data))
         return fail_usage("--count is %zu, but the data has %zu samples; take fewer, or --data "
                           "train",

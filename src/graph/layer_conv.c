@@ -1,7 +1,7 @@
 /*
  * layer_conv.c - convolution and transposed convolution.
  */
-#include "graph/layer.h"
+#include "graph/layer_shape.h"
 #include "op/attr.h"
 #include "op/conv2d.h"
 
@@ -106,6 +106,7 @@ static lks_status conv(lks_graph *g, const char *name, const char *prefix, lks_v
 static lks_status conv2d(lks_graph *g, lks_value x, const struct lks_conv2d_params *p, lks_value *y)
 {
     struct lksi_conv2d_attr a;
+    char text[96];
     int64_t kernel[2];
     lks_status st = lksi_layer_check(g, "lks_graph_conv2d", x, y);
     if (st == LKS_OK)
@@ -114,9 +115,8 @@ static lks_status conv2d(lks_graph *g, lks_value x, const struct lks_conv2d_para
         return st;
     if (g->value[x].desc.rank != 4)
         return lksi_fail(LKS_E_ARGUMENT,
-                         "conv2d: its input has %d dimensions, an image has 3 "
-                         "(height, width, channels)",
-                         g->value[x].desc.rank - 1);
+                         "conv2d: its input is %s, an image is [height,width,channels]",
+                         lksi_sample_text(g, x, text));
     return conv(g, "conv2d", "conv", x, kernel, &a, p, y);
 }
 
@@ -129,6 +129,7 @@ lks_status lks_graph_conv2d(lks_graph *g, lks_value x, const struct lks_conv2d_p
 static lks_status conv1d(lks_graph *g, lks_value x, const struct lks_conv2d_params *p, lks_value *y)
 {
     struct lksi_conv2d_attr a;
+    char text[96];
     int64_t kernel[2];
     lks_value v;
     lks_status st = lksi_layer_check(g, "lks_graph_conv1d", x, y);
@@ -138,9 +139,8 @@ static lks_status conv1d(lks_graph *g, lks_value x, const struct lks_conv2d_para
         return st;
     if (g->value[x].desc.rank != 3)
         return lksi_fail(LKS_E_ARGUMENT,
-                         "conv1d: its input has %d dimensions, a sequence has 2 "
-                         "(positions, channels)",
-                         g->value[x].desc.rank - 1);
+                         "conv1d: its input is %s, a sequence is [positions,channels]",
+                         lksi_sample_text(g, x, text));
     st = lksi_layer_as_image(g, x, &v);
     if (st == LKS_OK)
         st = conv(g, "conv1d", "conv1d_", v, kernel, &a, p, &v);
@@ -205,6 +205,7 @@ static lks_status conv_transpose2d(lks_graph *g, lks_value x,
                                    const struct lks_conv_transpose2d_params *p, lks_value *y)
 {
     struct lksi_conv2d_data_grad_attr a;
+    char text[96];
     struct lksi_layer_head l;
     lksi_value in[3] = {x}, out;
     int64_t kernel[2] = {1, 1}, taps, groups;
@@ -214,9 +215,8 @@ static lks_status conv_transpose2d(lks_graph *g, lks_value x,
     const struct lksi_desc *d = &g->value[x].desc;
     if (d->rank != 4)
         return lksi_fail(LKS_E_ARGUMENT,
-                         "conv_transpose2d: its input has %d dimensions, an image has 3 "
-                         "(height, width, channels)",
-                         d->rank - 1);
+                         "conv_transpose2d: its input is %s, an image is [height,width,channels]",
+                         lksi_sample_text(g, x, text));
     int64_t channels = d->dim[3];
     LKSI_TRY(fill_transposed(d->dim, p, kernel, &a));
     groups = a.conv.groups;

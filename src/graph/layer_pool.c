@@ -3,7 +3,7 @@
  */
 #include <string.h>
 
-#include "graph/layer.h"
+#include "graph/layer_shape.h"
 #include "op/attr.h"
 
 static lks_status fill(const char *name, const struct lks_pool_params *p, bool sequence,
@@ -47,6 +47,7 @@ static lks_status pool(lks_graph *g, const char *name, lks_value x, const struct
                        bool global, lks_value *y)
 {
     struct lksi_avgpool_attr a;
+    char text[96];
     bool sequence;
     lks_value v = x;
     lks_status st = lksi_layer_check(g, name, x, y);
@@ -54,9 +55,9 @@ static lks_status pool(lks_graph *g, const char *name, lks_value x, const struct
         return st;
     if (g->value[x].desc.rank != 3 && g->value[x].desc.rank != 4)
         return lksi_fail(LKS_E_ARGUMENT,
-                         "%s: its input has %d dimensions; an image has 3 (height, width, "
-                         "channels), a sequence 2",
-                         name, g->value[x].desc.rank - 1);
+                         "%s: its input is %s; an image is [height,width,channels], a sequence "
+                         "[positions,channels]",
+                         name, lksi_sample_text(g, x, text));
     sequence = g->value[x].desc.rank == 3;
     memset(&a, 0, sizeof a);
     if (sequence)

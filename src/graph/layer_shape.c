@@ -16,6 +16,12 @@ struct lksi_desc lksi_sample(const lks_graph *g, lks_value x)
     return d;
 }
 
+const char *lksi_sample_text(const lks_graph *g, lks_value x, char text[96])
+{
+    struct lksi_desc d = lksi_sample(g, x);
+    return lksi_desc_text(&d, text);
+}
+
 lks_status lksi_layer_view(lks_graph *g, const char *name, lks_value x, int rank,
                            const int64_t *dims, lks_value *y)
 {

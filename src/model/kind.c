@@ -21,6 +21,15 @@ const struct lksi_kind *lksi_kind_at(size_t index)
     return NULL;
 }
 
+const char *lksi_behind_names(const char *text)
+{
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
+    size_t length;
+    while ((length = strspn(text, letters)) > 0 && strncmp(text + length, ": ", 2) == 0)
+        text += length + 2;
+    return text;
+}
+
 void lksi_canon_float(struct lksi_str *canon, const char *key, double value)
 {
     float f = (float)value;

@@ -48,6 +48,9 @@ extern const struct lksi_kind lksi_kinds_embedding[];
 /* Finds a kind by number over all tables; NULL past the last. */
 const struct lksi_kind *lksi_kind_at(size_t index);
 
+/* A complaint of the graph without "add_wide: " and the like in front, which the user never wrote. */
+const char *lksi_behind_names(const char *text);
+
 /* Appends " key=BITS": exact and the same in every locale. */
 void lksi_canon_float(struct lksi_str *canon, const char *key, double value);
 

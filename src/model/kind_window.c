@@ -22,9 +22,9 @@ static lks_status read_pair(const struct lksi_layer_in *l, const char *key, cons
     }
     if (node->count != 2)
         return lksi_node_fail(node,
-                              "`%s` has %zu numbers; one, or two for height and width, are "
-                              "expected",
-                              key, node->count);
+                              "a list of %zu; one number without a list, or a list of two for "
+                              "height and width, is expected",
+                              node->count);
     for (int i = 0; i < 2 && st == LKS_OK; i++)
         st = lksi_node_int(node->items[i], low, LKSI_MAX_WINDOW, example, &v[i]);
     return st;
@@ -80,8 +80,9 @@ static lks_status read_pad(const struct lksi_layer_in *l, bool sequence, const i
         return st;
     }
     if (node->count != 2 && (sequence || node->count != 4))
-        return lksi_node_fail(node, "`pad` has %zu numbers; one, %s are expected", node->count,
-                              sequence ? "or two for the beginning and the end"
+        return lksi_node_fail(node, "a list of %zu; one number without a list, or a list of %s, is "
+                                    "expected", node->count,
+                              sequence ? "two for the beginning and the end"
                                        : "two (height, width) or four (top, bottom, left, right)");
     for (size_t i = 0; i < node->count && st == LKS_OK; i++)
         st = lksi_node_int(node->items[i], 0, LKSI_MAX_WINDOW, "pad: 1", &v[i]);

@@ -53,8 +53,8 @@ static lks_status read_name(struct lks_model *m, const struct lksi_node *root)
     LKSI_TRY(lksi_node_need(root, "name", "name: lenet", &node));
     LKSI_TRY(lksi_node_string(node, "name: lenet", &name));
     /* The default output folder is runs/NAME. */
-    if (name[0] == '.' || strlen(name) > 64 || strchr(name, '/') != NULL)
-        return lksi_node_expected(node, "at most 64 characters without `/` and no dot in front",
+    if (name[0] == '\0' || name[0] == '.' || strlen(name) > 64 || strchr(name, '/') != NULL)
+        return lksi_node_expected(node, "1 to 64 characters without `/` and no dot in front",
                                   "name: lenet");
     for (const char *p = name; *p != '\0'; p++)
         if ((unsigned char)*p < ' ' || *p == 127)

@@ -257,13 +257,9 @@ static void add_values(const struct lks_model *m, const size_t *from, int n, str
 static lks_status blame_layer(const struct lks_model *m, const struct lksi_node *where,
                               const struct lksi_layer *l, const size_t *from, int n)
 {
-    static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
-    const char *text = lks_error_message();
     struct lksi_str s = {0};
-    size_t length;
-    while ((length = strspn(text, letters)) > 0 && strncmp(text + length, ": ", 2) == 0)
-        text += length + 2;
-    lksi_str_add(&s, "%s:%d: layer `%s`: %s: %s", where->file, where->line, l->name, l->type, text);
+    lksi_str_add(&s, "%s:%d: layer `%s`: %s: %s", where->file, where->line, l->name, l->type,
+                 lksi_behind_names(lks_error_message()));
     add_values(m, from, n, &s);
     lks_status st = s.failed ? LKS_E_MEMORY : lksi_fail(LKS_E_INPUT, "%s", s.text);
     free(s.text);

@@ -154,7 +154,9 @@ static lks_status check_keys(const struct term *t)
 /* The graph's own complaint with the place in the file; the readers' has it already. */
 static lks_status blame(lks_status st, const struct lksi_node *where)
 {
-    return st != LKS_E_ARGUMENT ? st : lksi_node_fail(where, "%s", lks_error_message());
+    return st != LKS_E_ARGUMENT
+               ? st
+               : lksi_node_fail(where, "%s", lksi_behind_names(lks_error_message()));
 }
 
 static lks_status add_term(struct term *t, const char *name)

@@ -55,6 +55,11 @@ static const char *no_platform_note(void)
     return note_text;
 }
 
+static const char no_device_note[] =
+    "OpenCL platforms are installed, but none of them shows a device: PoCL shows none if it cannot "
+    "write to its cache ($XDG_CACHE_HOME, else ~/.cache), a GPU's driver if it cannot open the "
+    "device files in /dev";
+
 /* ---- what a device says about itself ---- */
 
 static void get_text(cl_device_id id, cl_device_info what, char *text, size_t bytes)
@@ -193,7 +198,7 @@ lks_status lksi_cl_list(bool only_ref, struct lksi_cl_device **list, size_t *cou
     describe_ref(&found[n_found++].limits);
     *list = found;
     *count = n_found;
-    *note = n == 0 && !only_ref ? no_platform_note() : "";
+    *note = only_ref || n_found > 1 ? "" : n == 0 ? no_platform_note() : no_device_note;
     return LKS_OK;
 fail:
     free(found);

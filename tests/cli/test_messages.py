@@ -71,6 +71,14 @@ class Messages(Case):
         self.says("data/train-images", "/nowhere/images", "`/nowhere/images`", "check the spelling",
                   never=["folder of the model"])
 
+    def test_words_of_the_program_stay_inside(self):
+        self.says("loss: softmax_cross_entropy", "losses: {'a,b': {mean: {}}}", "a loss is named by",
+                  never=["lks_graph"])
+        self.says("- relu", "- flatten\n  - conv2d: {out: 3, kernel: 3}", "its input is [256]",
+                  "[height,width,channels]")
+        self.says("name: tiny", "name: ''", "1 to 64 characters")
+        self.says("kernel: 3", "kernel: [3]", "a list of 1", "a list of two")
+
     def test_whatever_stands_behind_a_key(self):
         """Each value of a file in turn becomes something else."""
         model = BLOCK.replace("loss: softmax_cross_entropy", "losses: {a: {softmax_cross_entropy: "

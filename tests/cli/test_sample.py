@@ -98,7 +98,10 @@ class Sample(Case):
         self.bad(2, ["no layer is named `nope`"], *same, "--of", "nope")
         self.bad(2, ["layer `dense1` gives no pictures"], *same, "--count", "4")
         self.bad(2, ["layer `first_a_d` gives no pictures"], *same, "--of", "first_a_d")
-        self.bad(2, ["--count is 64", "15 samples"], *same, "--of", "square")
+        self.bad(2, ["--count is 16", "15 samples"], *same, "--of", "square", "--count", "16")
+        self.assertIn("15 samples of", self.good(*same, "--of", "square")) # all that there are
+        self.bad(2, ["cannot write `no/sheet.png`"], "sample", self.model, "-w", self.weights, "-d",
+                 "nosuch", "-o", "no/sheet.png") # before the device
         self.bad(2, ["--count", "`0`"], *same, "--count", "0")
         self.bad(2, ["--columns", "`x`"], *same, "--columns", "x")
         self.bad(2, ["no/where/a.png"], *same, "--of", "square", "--count", "4", "-o",

@@ -105,6 +105,13 @@ class Usage(Case):
         for device in ([], ["--device", "cpu"], ["--device", "gpu"]):
             self.bad(3, [".icd"], "train", self.model, *device, env=env)
 
+    def test_platforms_without_a_device(self):
+        """PoCL is there, but cannot make its cache folder."""
+        env = {"XDG_CACHE_HOME": "/proc/none", "POCL_CACHE_DIR": "/proc/none"}
+        if "0:0" in self.run_program("devices", env=env).stdout:
+            self.skipTest("a device is there that needs no cache")
+        self.bad(3, ["none of them shows a device", "XDG_CACHE_HOME"], "train", self.model, env=env)
+
     def test_ref_needs_no_opencl(self):
         """A driver that kills whoever loads it does not hurt `ref`."""
         os.mkdir(self.path("vendors"))

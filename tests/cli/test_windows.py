@@ -51,9 +51,9 @@ class Windows(Case):
         self.assertEqual(self.sha(text % "same"), self.sha(text % "[0, 1, 0, 1]"))
 
     def test_refusals(self):
-        self.refused("kernel: 3, pad: 1", "kernel: [3, 3, 3]", "`kernel` has 3 numbers", line=7)
+        self.refused("kernel: 3, pad: 1", "kernel: [3, 3, 3]", "key `kernel`: a list of 3", line=7)
         self.refused("kernel: 3, pad: 1", "kernel: [3, 0]", "1", line=7)
-        self.refused("kernel: 3, pad: 1", "kernel: 3, pad: [1, 1, 1]", "`pad` has 3 numbers", line=7)
+        self.refused("kernel: 3, pad: 1", "kernel: 3, pad: [1, 1, 1]", "key `pad`: a list of 3", line=7)
         self.refused("kernel: 3, pad: 1", "kernel: 3, pad: valid", line=7)
         self.refused("kernel: 3, pad: 1", "kernel: 3, algo: winnograd", "`winograd`", line=7)
         for window in ("kernel: 5", "kernel: [3, 1]", "kernel: 3, stride: 2", "kernel: 3, dilation: 2"):
