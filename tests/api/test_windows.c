@@ -69,9 +69,9 @@ Test(windows, refusals)
     EXPECT_OK(lks_graph_flatten(g, x, &v));
     EXPECT_FAIL(LKS_E_ARGUMENT,
                 lks_graph_conv1d(g, x, lks_conv2d_params(.out = 2, .kernel = 3), &y), "conv1d",
-                "3 dimensions");
+                "its input is [", "a sequence is [positions,channels]");
     EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_avgpool(g, v, lks_pool_params(.kernel = 3), &y),
-                "avgpool", "1 dimensions");
+                "avgpool", "an image is [height,width,channels]");
     EXPECT_FAIL(LKS_E_ARGUMENT,
                 lks_graph_avgpool(g, x, lks_pool_params(.kernel = 3, .pads = {0, -1}), &y),
                 "avgpool", "not negative");
@@ -87,7 +87,7 @@ Test(windows, refusals)
                 lks_graph_conv_transpose2d(
                     g, x, lks_conv_transpose2d_params(.out = 3, .kernel = 2, .groups = 2), &y),
                 "2 groups");
-    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_global_avgpool(g, v, &y), "avgpool", "1 dimensions");
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_global_avgpool(g, v, &y), "avgpool", "an image is [height,width,channels]");
     EXPECT_FAIL(LKS_E_ARGUMENT,
                 lks_graph_conv2d(g, x, lks_conv2d_params(.out = 2, .kernel = 3, .kernel_w = 9), &y),
                 "width");
