@@ -216,14 +216,14 @@ LKS_KERNEL(leaves)(__global const float *restrict x, __global const float *restr
                              dy + at.group * KG(&d) + (SWAP ? at.b : at.v),
                              fh, fw, kw, 0u, d.ow};
     if (!MERGE) {
-        /* the first and the last tap of the tile */
+        /* the first and the last tap of the tile, of one tap the same */
         const U32 shift = (DEPTH ? at.b : at.s) * d.dil_w - d.pad_w;
         const U32 last = shift + (DEPTH ? (TB - 1u) * d.dil_w : 0u);
         while (m.ow0 < m.ow1 && (m.ow0 * d.stride_w + shift >= d.w ||
-                                 (DEPTH && m.ow0 * d.stride_w + last >= d.w)))
+                                 m.ow0 * d.stride_w + last >= d.w))
             m.ow0++;
         while (m.ow1 > m.ow0 && ((m.ow1 - 1u) * d.stride_w + shift >= d.w ||
-                                 (DEPTH && (m.ow1 - 1u) * d.stride_w + last >= d.w)))
+                                 (m.ow1 - 1u) * d.stride_w + last >= d.w))
             m.ow1--;
     }
     batch.count = 0u;

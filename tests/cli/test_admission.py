@@ -6,7 +6,7 @@ import hashlib
 import os
 import sys
 
-from common import ROOT, main, read
+from common import LENET, ROOT, main, read
 from sabotage import KernelCase, UNFUSED, UNFUSED_CONTRACT
 
 OTHER_DRIVER = os.path.abspath(sys.argv[3])
@@ -25,6 +25,12 @@ class Admission(KernelCase):
         super().setUp()
         self.train("ref")
         self.right = hashlib.sha256(read(self.path("ref/weights.safetensors"))).hexdigest()
+
+    def test_a_first_run_is_silent(self):
+        """No warnings of the implementation's compiler, which a first user would take for faults."""
+        done = self.run_program("train", LENET, "--device", "cpu", "--steps", "1", "--quiet", "--out",
+                                self.path("lenet"), env={"XDG_CACHE_HOME": self.path("new")})
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_struck_off(self):
         self.assertEqual(self.weights("clean"), (self.right, []))
