@@ -22,8 +22,11 @@ LKS_API lks_status lks_graph_stop_gradient(lks_graph *graph, lks_value x, lks_va
  *
  *     lks_graph_gradient(g, score, image, &dx);    then    (norm(dx) - 1)^2 of each sample.
  *
- * LKS_E_ARGUMENT if x does not lead to y, if the way leads through a batch normalisation (use layer
- * or group normalisation), or through an operator without a gradient; the text names the layer.
+ * A batch normalisation does mix them: then it is the gradient of the whole batch's sum, through its
+ * statistics too; an evaluation takes the running ones as constants, in the gradient as well.
+ *
+ * LKS_E_ARGUMENT if x does not lead to y, or if the way leads through an operator without a gradient;
+ * the text names the layer.
  */
 LKS_API lks_status lks_graph_gradient(lks_graph *graph, lks_value y, lks_value x, lks_value *dx);
 

@@ -142,6 +142,16 @@ static void batch_norm_infer(const struct lksi_real_io *io)
     }
 }
 
+static void batch_norm_infer_grad(const struct lksi_real_io *io)
+{
+    const struct lksi_batch_norm_attr *a = io->call->attr;
+    struct image m = image_of(io->call);
+    for (uint64_t e = 0; e < m.positions * m.c; e++) {
+        struct num s = factor(exactly(io->in[2][e % m.c]), (double)a->eps);
+        put(io, 0, e, times(times(exactly(io->in[1][e % m.c]), s), exactly(io->in[0][e])));
+    }
+}
+
 static void batch_norm_grad(const struct lksi_real_io *io)
 {
     struct image m = image_of(io->call);
@@ -380,6 +390,7 @@ const struct lksi_real_entry lksi_real_norms[] = {
     {"batch_norm", batch_norm},
     {"batch_norm_grad", batch_norm_grad},
     {"batch_norm_infer", batch_norm_infer},
+    {"batch_norm_infer_grad", batch_norm_infer_grad},
     {"batch_norm_running", batch_norm_running},
     {"group_norm", group_norm},
     {"group_norm_grad", group_norm_grad},

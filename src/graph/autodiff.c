@@ -20,7 +20,6 @@ struct pass {
     struct lks_graph *g;
     struct flow *flow; /* by value */
     bool *need;        /* by value: a wanted value stands behind it */
-    bool *norm;        /* by node: a batch normalisation of the model; or NULL */
     size_t n_value, n_node; /* before the pass */
     bool model;        /* the graph is a model, to be copied for other batches */
 };
@@ -105,10 +104,6 @@ static lks_status differentiate(struct pass *p, size_t index)
     }
     if (st != LKS_OK || !flows)
         return st;
-    if (p->norm != NULL && p->norm[index])
-        return lksi_fail(LKS_E_ARGUMENT,
-                         "%s: a gradient inside a network cannot go through a batch "
-                         "normalisation; use layer_norm or group_norm", n.name);
     st = call_grad(p, &n, dout, need, din);
     for (int k = n.call.n_in; k-- > 0 && st == LKS_OK;)
         if (need[k] && din[k] != LKSI_NONE)
@@ -265,13 +260,7 @@ lks_status lksi_graph_inner_gradient(struct lks_graph *g, lksi_value y, lksi_val
         return st;
     p.n_value = g->n_value;
     p.n_node = g->n_node;
-    p.norm = lksi_alloc(g->n_node, sizeof *p.norm);
-    if (p.norm == NULL)
-        return LKS_E_MEMORY;
-    for (size_t i = 0; i < g->n_norm; i++)
-        p.norm[g->norm[i].node] = true;
     st = run(&p, y, seed, 1, &x, &made);
-    free(p.norm);
     if (st == LKS_OK)
         *dx = made;
     return st;

@@ -162,12 +162,14 @@ static lks_status sum_whole(struct lks_graph *g, const struct use *use, size_t n
     return st;
 }
 
-/* A sum over the samples that cannot be cut; -1 if there is none. */
+/* The second sum over the samples that cannot be cut; -1 if there is one at most, which is added
+ * whole. */
 static int uncuttable(const struct lks_graph *g, const lksi_value *part, size_t n)
 {
+    int met = 0;
     for (size_t i = 0; i < n; i++) {
         int node = source(g, part[i]);
-        if (node >= 0 && g->node[node].call.op->needs_batch)
+        if (node >= 0 && g->node[node].call.op->needs_batch && ++met == 2)
             return node;
     }
     return -1;

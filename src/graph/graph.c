@@ -221,26 +221,49 @@ lks_status lksi_graph_make_input(struct lks_graph *g, lksi_value x, const char *
     return LKS_OK;
 }
 
+/* The batch normalisation of the model whose mean this is, or NULL. */
+static const struct lksi_norm *norm_of_mean(const struct lks_graph *model, lksi_value mean)
+{
+    for (size_t i = 0; i < model->n_norm; i++)
+        if (model->node[model->norm[i].node].out[1] == mean)
+            return &model->norm[i];
+    return NULL;
+}
+
+/* `op` of `in` in place of node n, which has more outputs: those only training makes. */
+static lks_status in_place_of(struct lks_graph *g, const struct lksi_gnode *n, const char *op,
+                              int n_in, const lksi_value *in)
+{
+    lksi_value made[LKSI_MAX_OUT];
+    lks_status st = lksi_graph_add_node(g, n->name, op, n->call.attr, n_in, in, made);
+    for (int j = 1; j < n->call.n_out && st == LKS_OK; j++)
+        st = add_value(g, LKSI_VALUE_NODE, NULL, &n->call.out[j], &made[j]);
+    return st;
+}
+
 /* Node `index` of the model in a copy for an evaluation. Values that only training makes keep their
  * numbers and stay without memory. */
 static lks_status evaluation_node(struct lks_graph *g, const struct lks_graph *model, size_t index)
 {
     const struct lksi_gnode *n = &model->node[index];
-    const struct lksi_norm *norm = NULL;
+    const struct lksi_norm *norm = NULL, *inner = NULL;
     lksi_value made[LKSI_MAX_OUT];
     for (size_t i = 0; i < model->n_norm && norm == NULL; i++)
         if (model->norm[i].node == index)
             norm = &model->norm[i];
     if (norm == NULL && n->call.op->evaluation != NULL)
         return lksi_graph_add_node(g, n->name, n->call.op->evaluation, NULL, 1, n->in, made);
-    if (norm == NULL)
-        return lksi_graph_add_node(g, n->name, n->call.op->name, n->call.attr, n->call.n_in, n->in,
-                                   made);
-    const lksi_value in[5] = {n->in[0], n->in[1], n->in[2], norm->running_mean, norm->running_var};
-    lks_status st = lksi_graph_add_node(g, n->name, "batch_norm_infer", n->call.attr, 5, in, made);
-    for (int j = 1; j < n->call.n_out && st == LKS_OK; j++)
-        st = add_value(g, LKSI_VALUE_NODE, NULL, &n->call.out[j], &made[j]);
-    return st;
+    if (norm != NULL)
+        return in_place_of(g, n, "batch_norm_infer", 5,
+                           (lksi_value[]){n->in[0], n->in[1], n->in[2], norm->running_mean,
+                                          norm->running_var});
+    if (strcmp(n->call.op->name, "batch_norm_grad") == 0) /* of a gradient inside the network */
+        inner = norm_of_mean(model, n->in[2]);
+    if (inner != NULL)
+        return in_place_of(g, n, "batch_norm_infer_grad", 3,
+                           (lksi_value[]){n->in[1], n->in[4], inner->running_var});
+    return lksi_graph_add_node(g, n->name, n->call.op->name, n->call.attr, n->call.n_in, n->in,
+                               made);
 }
 
 static bool copy_array(void **to, size_t *n_to, size_t *cap, const void *from, size_t n, size_t size)

@@ -58,7 +58,7 @@ static lks_status fill_dims(struct lksi_call *call, const struct lksi_desc *x)
     return LKS_OK;
 }
 
-static lks_status want_image(struct lksi_call *call)
+lks_status lksi_batch_norm_want(struct lksi_call *call)
 {
     const struct lksi_batch_norm_attr *a = call->attr;
     const struct lksi_desc *x = &call->in[0];
@@ -94,7 +94,7 @@ static lks_status want_channels(const struct lksi_call *call, int first, int n,
 static lks_status infer(struct lksi_call *call)
 {
     static const char *const what[] = {"gamma", "beta"};
-    lks_status st = want_image(call);
+    lks_status st = lksi_batch_norm_want(call);
     if (st == LKS_OK)
         st = want_channels(call, 1, 2, what);
     if (st == LKS_OK && call->n_in > 3)
@@ -110,7 +110,7 @@ static lks_status infer(struct lksi_call *call)
 static lks_status infer_grad(struct lksi_call *call)
 {
     static const char *const what[] = {"the mean", "invstd", "gamma"};
-    lks_status st = want_image(call);
+    lks_status st = lksi_batch_norm_want(call);
     if (st == LKS_OK)
         st = lksi_want_desc(call, 1, "dy", call->in[0]);
     if (st == LKS_OK)
@@ -125,7 +125,7 @@ static lks_status infer_grad(struct lksi_call *call)
 static lks_status infer_infer(struct lksi_call *call)
 {
     static const char *const what[] = {"gamma", "beta", "the running mean", "the running variance"};
-    lks_status st = want_image(call);
+    lks_status st = lksi_batch_norm_want(call);
     if (st == LKS_OK)
         st = want_channels(call, 1, 4, what);
     if (st == LKS_OK && call->n_in > 5)
@@ -333,6 +333,8 @@ static const struct lksi_op batch_norm_grad = {
     .ref_parts = lksi_batch_norm_ref_parts,
     .ref = lksi_batch_norm_grad_ref,
     .schedules = lksi_batch_norm_grad_schedules,
+    .grad = lksi_batch_norm_second,
+    .saved = 1u << 2 | 1u << 3,
     .flops = flops,
     .test_case = test_case_grad,
 };

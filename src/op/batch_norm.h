@@ -19,6 +19,12 @@ void lksi_batch_norm_ref(const struct lksi_call *call, const void *const *in, vo
 void lksi_batch_norm_grad_ref(const struct lksi_call *call, const void *const *in, void *const *out,
                               U64 p0, U64 p1);
 
+/* x and the attributes of a call; fills its dims. */
+lks_status lksi_batch_norm_want(struct lksi_call *call);
+
+/* batch_norm_second.c: the gradient of batch_norm_grad */
+lks_status lksi_batch_norm_second(const struct lksi_backward *g);
+
 /* batch_norm_vec.c */
 void lksi_batch_norm_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                             struct lksi_recipe *r);
