@@ -1,13 +1,7 @@
 /*
- * batch_norm_cpu.cl - batch_norm and (SUMS) batch_norm_grad on CPU devices, in few launches.
- *
- *   whole   tensors that fit into a cache: a work-item has NV vectors of channels, from the leaves
- *           to the last element
- *   leaves  others: the two numbers of each leaf into parts[leaf][2][c]
- *   finish  then each work-item takes the tree over them for itself, into its slice of `own`, and
- *           does its share of the elements; the first one stores the statistics
- * Macros: WHOLE, LEAVES or FINISH; VEC lanes a vector (at most c; with WHOLE a divisor of c), NV
- * vectors a work-item of `whole` and `leaves`; REST, RELU: steps 7 and 8.
+ * batch_norm_cpu.cl - batch_norm and (SUMS) batch_norm_grad on CPU devices in one launch, for
+ * tensors that fit into a cache: a work-item has NV vectors of channels, from the leaves to the last
+ * element. Macros: VEC lanes a vector, a divisor of c; REST, RELU: steps 7 and 8.
  */
 #include "contract/batch_norm.h"
 #include "op/vec.h"
@@ -52,7 +46,6 @@ static inline V LKS_FN(element)(V x, V other, const struct LKS_FN(factors) *f)
 #endif
 }
 
-#if defined(WHOLE) || defined(LEAVES)
 /* The two numbers of a leaf of `count` positions from x (and dy) on, for NV vectors. */
 static inline void LKS_FN(leaf)(__global const F32 *x, __global const F32 *dy, const U32 *at,
                                 const V *m, const V *s, U32 c, U32 count, V *one, V *two)
@@ -83,56 +76,17 @@ static inline void LKS_FN(leaf)(__global const F32 *x, __global const F32 *dy, c
     }
 #endif
 }
-#endif
 
-#ifdef LEAVES
-/* Work-item (NV vectors of c, leaf). */
-ALONE __kernel void LKS_KERNEL(leaves)(__global const F32 *restrict x,
-#ifdef SUMS
-                                       __global const F32 *restrict dy,
-                                       __global const F32 *restrict mean,
-                                       __global const F32 *restrict invstd,
-#endif
-                                       __global F32 *restrict parts, struct batch_norm_dims d)
-{
-    struct lks_leaf f = lks_leaf_make(d.n, d.h, d.w, d.leaf);
-    U32 leaf = get_global_id(1), c0 = get_global_id(0) * (NV * VEC), at[NV];
-    U64 p0, p1;
-    V m[NV], s[NV], one[NV], two[NV];
-    lks_norm_range(&d, &f, leaf, &p0, &p1);
-    UNROLL for (int j = 0; j < NV; j++) {
-        at[j] = c0 + (j + 1) * VEC <= d.c ? c0 + j * VEC : d.c - VEC;
-#ifdef SUMS
-        m[j] = LOAD(mean + at[j]);
-        s[j] = LOAD(invstd + at[j]);
-#endif
-    }
-#ifdef SUMS
-    LKS_FN(leaf)(x + p0 * d.c, dy + p0 * d.c, at, m, s, d.c, (U32)(p1 - p0), one, two);
-#else
-    LKS_FN(leaf)(x + p0 * d.c, x, at, m, s, d.c, (U32)(p1 - p0), one, two);
-#endif
-    UNROLL for (int j = 0; j < NV; j++) {
-        LKS_FN(store)(one[j], parts + (U64)leaf * 2u * d.c, c0 + j * VEC, at[j], d.c);
-        LKS_FN(store)(two[j], parts + ((U64)leaf * 2u + 1u) * d.c, c0 + j * VEC, at[j], d.c);
-    }
-}
-#endif
-
-#if defined(WHOLE) || defined(FINISH)
-/* Stores what the root of the tree says of the channels from `want` on, where there is somewhere
- * to; and makes the factors of the elements. */
-static inline struct LKS_FN(factors) LKS_FN(results)(struct LKS_FN(pair) v, INPUTS, RESULTS,
-                                                     U32 want, U32 at, int first,
+/* Stores what the root of the tree says of the channels from `at` on, and makes the factors of the
+ * elements. */
+static inline struct LKS_FN(factors) LKS_FN(results)(struct LKS_FN(pair) v, INPUTS, RESULTS, U32 at,
                                                      const struct batch_norm_dims *d)
 {
     struct LKS_FN(factors) f;
 #ifdef SUMS
     v.two = v.two + 0.0f;
-    if (first) {
-        LKS_FN(store)(v.one, dgamma, want, at, d->c);
-        LKS_FN(store)(v.two, dbeta, want, at, d->c);
-    }
+    STORE(v.one, dgamma + at);
+    STORE(v.two, dbeta + at);
     f.mean = LOAD(mean + at);
     f.invstd = LOAD(invstd + at);
     f.k = LOAD(gamma + at) * f.invstd;
@@ -144,11 +98,9 @@ static inline struct LKS_FN(factors) LKS_FN(results)(struct LKS_FN(pair) v, INPU
     f.invstd = LKS_FN(invstd)(v.two, d->eps);
     f.k = LOAD(gamma + at);
     f.a = f.b = LOAD(beta + at);
-    if (first) {
-        LKS_FN(store)(v.one, mean, want, at, d->c);
-        LKS_FN(store)(v.two, variance, want, at, d->c);
-        LKS_FN(store)(f.invstd, invstd, want, at, d->c);
-    }
+    STORE(v.one, mean + at);
+    STORE(v.two, variance + at);
+    STORE(f.invstd, invstd + at);
 #endif
     return f;
 }
@@ -163,9 +115,7 @@ static inline struct LKS_FN(factors) LKS_FN(results)(struct LKS_FN(pair) v, INPU
 #define GIVEN   x, gamma, beta, mean, variance, invstd
 #define OTHER   x
 #endif
-#endif
 
-#ifdef WHOLE
 /* Work-item: NV vectors of c. */
 ALONE __kernel void LKS_KERNEL(whole)(INPUTS, __global F32 *restrict y, RESULTS,
                                       struct batch_norm_dims d)
@@ -202,7 +152,7 @@ ALONE __kernel void LKS_KERNEL(whole)(INPUTS, __global F32 *restrict y, RESULTS,
     for (int j = 0; j < NV; j++) {
         struct LKS_FN(pair) v = LKS_FN(root)(&batch[j], &d.chan.batch);
         v.one = v.one + 0.0f;
-        factors[j] = LKS_FN(results)(v, GIVEN, at[j], at[j], 1, &d);
+        factors[j] = LKS_FN(results)(v, GIVEN, at[j], &d);
     }
     for (U64 p = 0u; p < positions; p++)
         UNROLL for (int j = 0; j < NV; j++) {
@@ -210,52 +160,3 @@ ALONE __kernel void LKS_KERNEL(whole)(INPUTS, __global F32 *restrict y, RESULTS,
             STORE(LKS_FN(element)(LOAD(x + e), LOAD(OTHER + e), &factors[j]), y + e);
         }
 }
-#endif
-
-#ifdef FINISH
-/* Work-item: `chunk` positions. A slice of `own` is [2][c], with SUMS [3][c]. */
-ALONE __kernel void LKS_KERNEL(finish)(__global const F32 *restrict parts, INPUTS,
-                                       __global F32 *restrict y, RESULTS, __global F32 *own,
-                                       struct batch_norm_dims d, U32 chunk)
-{
-    U64 positions = (U64)d.n * d.h * d.w, p = get_global_id(0) * (U64)chunk;
-    U64 end = p + chunk < positions ? p + chunk : positions;
-    struct LKS_FN(factors) f;
-#ifdef SUMS
-    own += get_global_id(0) * (U64)d.c * 3u;
-#else
-    own += get_global_id(0) * (U64)d.c * 2u;
-#endif
-    for (U32 want = 0u; want < d.c; want += VEC) {
-        U32 at = want + VEC <= d.c ? want : d.c - VEC;
-        f = LKS_FN(results)(LKS_FN(tree)(parts, at, &d), GIVEN, want, at, get_global_id(0) == 0u,
-                            &d);
-#ifdef SUMS
-        STORE(f.k, own + at);
-        STORE(f.a, own + d.c + at);
-        STORE(f.b, own + 2u * d.c + at);
-#else
-        STORE(f.mean, own + at);
-        STORE(f.invstd, own + d.c + at);
-#endif
-    }
-    for (; p < end; p++)
-        for (U32 want = 0u; want < d.c; want += VEC) {
-            U32 at = want + VEC <= d.c ? want : d.c - VEC;
-            U64 e = p * d.c + at;
-#ifdef SUMS
-            f.mean = LOAD(mean + at);
-            f.invstd = LOAD(invstd + at);
-            f.k = LOAD(own + at);
-            f.a = LOAD(own + d.c + at);
-            f.b = LOAD(own + 2u * d.c + at);
-#else
-            f.mean = LOAD(own + at);
-            f.invstd = LOAD(own + d.c + at);
-            f.k = LOAD(gamma + at);
-            f.a = LOAD(beta + at);
-#endif
-            STORE(LKS_FN(element)(LOAD(x + e), LOAD(OTHER + e), &f), y + e);
-        }
-}
-#endif
