@@ -33,6 +33,9 @@ struct tune {
     struct bench b;
     const char *path; /* of the file to write */
     int report;       /* a pipe: "try TEXT", "done TEXT", "better TEXT", a line each */
+    struct lksi_buf *pool; /* numbers that inputs of many calls share */
+    struct lksi_program **ahead; /* built together, alive to the end */
+    size_t n_ahead, cap_ahead;
     double end;       /* of the budget, by seconds_now; 0: not begun */
 };
 

@@ -165,6 +165,28 @@ static void candidate_free(struct tune_candidate **c)
     *c = NULL;
 }
 
+/* Inputs of plain numbers are parts of one pool, filled once: making them for every call would take
+ * longer than the search. */
+static lks_status share_inputs(struct search *s)
+{
+    const struct lksi_call *call = &s->job->call;
+    uint64_t align = lksi_dev_limits(s->t->b.dev)->base_align, offset = 0;
+    lks_status st = LKS_OK;
+    for (int j = 0; j < call->n_out; j++)
+        if (call->op->alias[j] != 0)
+            return LKS_OK; /* it would write there */
+    if (call->op->test_input != NULL || align == 0)
+        return LKS_OK;
+    for (int i = 0; i < call->n_in && st == LKS_OK; i++) {
+        uint64_t bytes = 4u * (uint64_t)lksi_desc_count(&call->in[i]);
+        if (call->in[i].dtype == LKSI_F32 && offset + bytes <= lksi_buf_bytes(s->t->pool)) {
+            st = lksi_buf_part(&s->buffers.in[i], s->t->pool, offset, bytes);
+            offset += (bytes + align - 1) / align * align;
+        }
+    }
+    return st;
+}
+
 static lks_status bind(void *user, struct tune_candidate *c)
 {
     struct search *s = user;
@@ -256,6 +278,41 @@ static lks_status try_pick(struct search *s, const struct lksi_pick *pick, doubl
                : st;
 }
 
+/* Builds the kernels of all choices of a tunable at once where the driver builds in parallel; each
+ * candidate then finds its own. A failure shows again when its turn comes. */
+static lks_status build_ahead(struct search *s, struct lksi_pick pick, int k)
+{
+    const struct lksi_build_progress quiet = {NULL, NULL};
+    const struct lksi_limits *l = lksi_dev_limits(s->t->b.dev);
+    struct tune *t = s->t;
+    struct lksi_stage *stage = NULL;
+    char text[LKSI_CHOICE_TEXT], line[384];
+    size_t n = 0, cap = 0;
+    lks_status st = LKS_OK;
+    snprintf(line, sizeof line, "%s: %s, all choices of %s", s->job->text, pick.schedule->name,
+             pick.schedule->tunables[k].name);
+    if (l->type != LKSI_DEV_GPU || known(t->past->bad, t->past->n_bad, line))
+        return LKS_OK;
+    tell(t, "try", line);
+    for (int i = 1; pick.schedule->tunables[k].choice(&s->job->call, l, i, text); i++) {
+        if (!lksi_grow(&stage, &cap, n + 1, sizeof *stage)) {
+            free(stage);
+            return LKS_E_MEMORY;
+        }
+        pick.tuned[k] = i;
+        n += lksi_stage_pick(&stage[n], t->b.dev, &s->job->call, &pick);
+    }
+    if (!lksi_grow(&t->ahead, &t->cap_ahead, t->n_ahead + 1, sizeof *t->ahead))
+        st = LKS_E_MEMORY;
+    else if (lksi_stages_build(&t->ahead[t->n_ahead], t->b.dev, stage, n, quiet) == LKS_OK) {
+        t->n_ahead++;
+        for (size_t i = 0; i < n; i++)
+            lksi_stage_close(&stage[i]);
+    }
+    free(stage);
+    return st;
+}
+
 /* One tunable after the other, each with the best choices of those before. */
 static lks_status try_choices(struct search *s, struct lksi_pick pick, double quick)
 {
@@ -265,6 +322,7 @@ static lks_status try_choices(struct search *s, struct lksi_pick pick, double qu
     for (int k = 0; st == LKS_OK && t != NULL && t[k].name != NULL; k++) {
         int best = 0;
         char text[LKSI_CHOICE_TEXT];
+        st = build_ahead(s, pick, k);
         for (int i = 1; st == LKS_OK && seconds_now() < s->until &&
                         t[k].choice(&s->job->call, l, i, text);
              i++) {
@@ -391,8 +449,8 @@ static lks_status make_first(struct search *s, struct tune_candidate **first)
     const struct lksi_schedule *x;
     const struct lksi_limits *l = lksi_dev_limits(s->t->b.dev);
     const char *why;
-    for (size_t i = 0; (x = lksi_op_schedule(s->job->call.op, i)) != NULL; i++) {
-        lks_status st;
+    lks_status st = share_inputs(s);
+    for (size_t i = 0; st == LKS_OK && (x = lksi_op_schedule(s->job->call.op, i)) != NULL; i++) {
         if (x->declines(&s->job->call, l) != NULL)
             continue;
         c = lksi_alloc(1, sizeof *c);
@@ -406,9 +464,10 @@ static lks_status make_first(struct search *s, struct tune_candidate **first)
             return LKS_OK;
         }
         candidate_free(&c);
-        if (st != LKS_E_MISMATCH)
-            return st;
+        st = st == LKS_E_MISMATCH ? LKS_OK : st;
     }
+    if (st != LKS_OK)
+        return st;
     return lksi_fail(LKS_E_NUMERICS, "%s: no schedule gives the contract's bits", s->job->text);
 }
 
@@ -504,14 +563,47 @@ static lks_status search_all(struct tune *t, struct jobs *j)
     return LKS_OK;
 }
 
+/* As large as the largest call needs, up to a quarter of what the device gives at once. */
+static lks_status make_pool(struct tune *t, const struct jobs *j)
+{
+    enum { PIECE = 1 << 20 };
+    const struct lksi_limits *l = lksi_dev_limits(t->b.dev);
+    uint64_t most = 4, seed = 1;
+    float *piece = lksi_alloc(PIECE, sizeof *piece);
+    lks_status st = piece != NULL ? LKS_OK : LKS_E_MEMORY;
+    for (size_t i = 0; i < j->n; i++) {
+        uint64_t bytes = 0;
+        for (int k = 0; k < j->job[i].call.n_in; k++)
+            bytes += 4u * (uint64_t)lksi_desc_count(&j->job[i].call.in[k]) + l->base_align;
+        most = bytes > most && bytes <= l->max_alloc && bytes <= l->memory / 4 ? bytes : most;
+    }
+    for (size_t i = 0; st == LKS_OK && i < PIECE; i++) { /* in [-1, 1) */
+        seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        piece[i] = (float)(int32_t)(seed >> 32) * 0x1p-31f;
+    }
+    if (st == LKS_OK)
+        st = lksi_buf_create(&t->pool, t->b.dev, most);
+    for (uint64_t at = 0; st == LKS_OK && at < most; at += PIECE * sizeof *piece) {
+        uint64_t bytes = most - at < PIECE * sizeof *piece ? most - at : PIECE * sizeof *piece;
+        st = lksi_buf_write(t->pool, at, piece, bytes, true);
+    }
+    free(piece);
+    return st;
+}
+
 int tune_work(struct tune *t, const char *model_file)
 {
     struct jobs jobs = {0};
     lks_status st = LKS_OK;
     LKSI_TRY(model_file != NULL ? jobs_of_model(t, model_file, &jobs) : job_of_op(t, &jobs));
+    LKSI_TRY(make_pool(t, &jobs));
     LKSI_TRY(time_jobs(t, &jobs));
     LKSI_TRY(search_all(t, &jobs));
 fail:
+    for (size_t i = 0; i < t->n_ahead; i++)
+        lksi_program_destroy(&t->ahead[i]);
+    free(t->ahead);
+    lksi_buf_destroy(&t->pool);
     jobs_free(&jobs);
     return st == LKS_OK ? EXIT_OK : fail_library(st);
 }
