@@ -18,7 +18,7 @@ struct known {
 
 struct lksi_tuning {
     struct lksi_dev *dev;
-    struct lksi_tuning_file file, builtin;
+    struct lksi_tuning_file file;
     char *path;
     struct known *known;
     size_t n, cap;
@@ -76,15 +76,6 @@ static lks_status take(struct lksi_tuning *t, const struct lksi_tuning_file *f, 
 
 /* ---- reading ---- */
 
-static lks_status read_builtin(struct lksi_tuning *t)
-{
-    lks_status st = LKS_OK;
-    for (const struct lksi_embedded *e = lksi_embedded_files; e->name != NULL && st == LKS_OK; e++)
-        if (strncmp(e->name, "tuning/", 7) == 0)
-            st = lksi_tuning_parse(&t->builtin, e->name, e->text);
-    return st;
-}
-
 static lks_status read_file(struct lksi_tuning *t, const char *given)
 {
     lks_status st;
@@ -114,9 +105,7 @@ lks_status lksi_tuning_open(struct lksi_tuning **tuning, struct lksi_dev *dev)
         return LKS_E_MEMORY;
     t->dev = dev;
     LKSI_TRY(read_file(t, given));
-    LKSI_TRY(read_builtin(t));
     LKSI_TRY(take(t, &t->file, t->path));
-    LKSI_TRY(take(t, &t->builtin, "lockstep itself"));
     *tuning = t;
     return LKS_OK;
 fail:
@@ -130,7 +119,6 @@ void lksi_tuning_close(struct lksi_tuning **tuning)
     if (t == NULL)
         return;
     lksi_tuning_file_free(&t->file);
-    lksi_tuning_file_free(&t->builtin);
     free(t->path);
     free(t->known);
     free(t);

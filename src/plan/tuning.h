@@ -1,6 +1,6 @@
 /*
  * tuning.h - which schedule and which tile was fastest for a call on a device, as `lockstep tune`
- * found it: tables in files, and the library's own. They decide speed alone.
+ * found it: tables in files. They decide speed alone.
  *
  * A file is text, a JSON object a line, so that it can be read, cut and joined by hand:
  *
@@ -80,8 +80,7 @@ struct lksi_tuning;
 
 /*
  * Reads what lksi_dev_tuning names: "none", nothing; a path, that file, whose faults are an error;
- * NULL, the user's file if there is one, whose faults are a warning. Behind a file the library's
- * own tables are asked. *tuning is NULL on `ref`.
+ * NULL, the user's file if there is one, whose faults are a warning. *tuning is NULL on `ref`.
  */
 lks_status lksi_tuning_open(struct lksi_tuning **tuning, struct lksi_dev *dev);
 void lksi_tuning_close(struct lksi_tuning **tuning);
