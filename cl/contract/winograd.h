@@ -9,16 +9,16 @@
  *
  * winograd, y[n][oh][ow][k] from x, w and an optional bias[k]. For a tile and a k:
  *   1. For each c the patch d[i][j] = x[n][2*th + i - pad_h][2*tw + j - pad_w][c], i, j = 0..3, is
- *      transformed (lks_winograd_patch):
+ *      transformed (LKS_WINOGRAD_PATCH):
  *        t[0][j] = d[0][j] - d[2][j]   t[1][j] = d[1][j] + d[2][j]
  *        t[2][j] = d[2][j] - d[1][j]   t[3][j] = d[1][j] - d[3][j]
  *      then the same along rows: v[i][0] = t[i][0] - t[i][2], v[i][1] = t[i][1] + t[i][2], ...
- *   2. For each c the kernel g[r][s] = w[k][r][s][c] is transformed (lks_winograd_kernel):
+ *   2. For each c the kernel g[r][s] = w[k][r][s][c] is transformed (LKS_WINOGRAD_KERNEL):
  *        a[0][s] = g[0][s]   a[1][s] = ((g[0][s] + g[2][s]) + g[1][s]) * 0.5f
  *        a[3][s] = g[2][s]   a[2][s] = ((g[0][s] + g[2][s]) - g[1][s]) * 0.5f
  *      then the same along rows: u[i][0] = a[i][0], u[i][1] = ((a[i][0] + a[i][2]) + a[i][1]) * 0.5f, ...
  *   3. At each of the 16 places m[i][j] = +0; for c upward: m = fma(v, u, m).
- *   4. The outputs (lks_winograd_outputs):
+ *   4. The outputs (LKS_WINOGRAD_OUTPUTS):
  *        p[0][j] = (m[0][j] + m[1][j]) + m[2][j]   p[1][j] = (m[1][j] - m[2][j]) - m[3][j]
  *      then the same along rows: y[i][0] = (p[i][0] + p[i][1]) + p[i][2], y[i][1] = ...
  *   5. y = y + bias[k], if there is a bias.
@@ -33,14 +33,14 @@
  * winograd_weight_grad, dw[k][r][s][c] from x and dy:
  *   1. The patch of x of each tile and c: v, by step 1 of winograd.
  *   2. The outputs' gradients e[i][j] = dy[n][2*th + i][2*tw + j][k] of each tile and k
- *      (lks_winograd_spread):
+ *      (LKS_WINOGRAD_SPREAD):
  *        t[0][j] = e[0][j]   t[1][j] = e[0][j] + e[1][j]
  *        t[3][j] = -e[1][j]  t[2][j] = e[0][j] - e[1][j]
  *      then the same along rows: f[i][0] = t[i][0], f[i][1] = t[i][0] + t[i][1], ...
  *   3. At each of the 16 places the sum over the batch by rule 8, whose positions are the tiles (rows
  *      th, columns tw): a leaf is acc = +0; for the tiles of the leaf upward: acc = fma(v, f, acc). The
  *      leaves of a cut sample meet in a tree, then the samples, or groups of joined samples. Its root is q.
- *   4. The weights (lks_winograd_weights):
+ *   4. The weights (LKS_WINOGRAD_WEIGHTS):
  *        b[0][j] = q[0][j] + (q[1][j] + q[2][j]) * 0.5f   b[1][j] = (q[1][j] - q[2][j]) * 0.5f
  *        b[2][j] = (q[1][j] + q[2][j]) * 0.5f + q[3][j]
  *      then the same along rows.
@@ -68,92 +68,103 @@ LKS_INLINE U32 lks_winograd_tiles(U32 size)
     return (size + 1u) / 2u;
 }
 
-/* ---- the transforms, on private arrays [row][column] ---- */
+/* ---- the transforms, on private arrays [row][column] of type T: F32, or vectors of it in kernels ---- */
 
-/* Step 1: d becomes v in place. */
-LKS_INLINE void lks_winograd_patch(F32 *d)
-{
-    for (U32 j = 0u; j < 4u; j++) {
-        F32 d1 = d[4u + j], d2 = d[8u + j];
-        d[j] = d[j] - d2;
-        d[4u + j] = d1 + d2;
-        d[8u + j] = d2 - d1;
-        d[12u + j] = d1 - d[12u + j];
+/* Step 1: d[16] becomes v in place. */
+#define LKS_WINOGRAD_PATCH_LINE(T, d0, d1, d2, d3)                                                 \
+    {                                                                                              \
+        const T p1_ = d1, p2_ = d2;                                                                \
+        d0 = d0 - p2_;                                                                             \
+        d1 = p1_ + p2_;                                                                            \
+        d2 = p2_ - p1_;                                                                            \
+        d3 = p1_ - d3;                                                                             \
     }
-    for (U32 i = 0u; i < 16u; i += 4u) {
-        F32 t1 = d[i + 1u], t2 = d[i + 2u];
-        d[i] = d[i] - t2;
-        d[i + 1u] = t1 + t2;
-        d[i + 2u] = t2 - t1;
-        d[i + 3u] = t1 - d[i + 3u];
+#define LKS_WINOGRAD_PATCH(T, d)                                                                   \
+    {                                                                                              \
+        LKS_WINOGRAD_PATCH_LINE(T, d[0], d[4], d[8], d[12])                                        \
+        LKS_WINOGRAD_PATCH_LINE(T, d[1], d[5], d[9], d[13])                                        \
+        LKS_WINOGRAD_PATCH_LINE(T, d[2], d[6], d[10], d[14])                                       \
+        LKS_WINOGRAD_PATCH_LINE(T, d[3], d[7], d[11], d[15])                                       \
+        LKS_WINOGRAD_PATCH_LINE(T, d[0], d[1], d[2], d[3])                                         \
+        LKS_WINOGRAD_PATCH_LINE(T, d[4], d[5], d[6], d[7])                                         \
+        LKS_WINOGRAD_PATCH_LINE(T, d[8], d[9], d[10], d[11])                                       \
+        LKS_WINOGRAD_PATCH_LINE(T, d[12], d[13], d[14], d[15])                                     \
     }
-}
 
 /* Step 2: u[16] from g[9]. */
-LKS_INLINE void lks_winograd_kernel(const F32 *g, F32 *u)
-{
-    for (U32 s = 0u; s < 3u; s++) {
-        F32 ends = g[s] + g[6u + s];
-        u[s] = g[s];
-        u[4u + s] = (ends + g[3u + s]) * 0.5f;
-        u[8u + s] = (ends - g[3u + s]) * 0.5f;
-        u[12u + s] = g[6u + s];
+#define LKS_WINOGRAD_KERNEL_LINE(T, g0, g1, g2, u0, u1, u2, u3)                                    \
+    {                                                                                              \
+        const T g0_ = g0, g1_ = g1, g2_ = g2, ends_ = g0_ + g2_;                                   \
+        u0 = g0_;                                                                                  \
+        u1 = (ends_ + g1_) * 0.5f;                                                                 \
+        u2 = (ends_ - g1_) * 0.5f;                                                                 \
+        u3 = g2_;                                                                                  \
     }
-    for (U32 i = 0u; i < 16u; i += 4u) {
-        F32 a1 = u[i + 1u], a2 = u[i + 2u], ends = u[i] + a2;
-        u[i + 1u] = (ends + a1) * 0.5f;
-        u[i + 2u] = (ends - a1) * 0.5f;
-        u[i + 3u] = a2;
+#define LKS_WINOGRAD_KERNEL(T, g, u)                                                               \
+    {                                                                                              \
+        LKS_WINOGRAD_KERNEL_LINE(T, g[0], g[3], g[6], u[0], u[4], u[8], u[12])                     \
+        LKS_WINOGRAD_KERNEL_LINE(T, g[1], g[4], g[7], u[1], u[5], u[9], u[13])                     \
+        LKS_WINOGRAD_KERNEL_LINE(T, g[2], g[5], g[8], u[2], u[6], u[10], u[14])                    \
+        LKS_WINOGRAD_KERNEL_LINE(T, u[0], u[1], u[2], u[0], u[1], u[2], u[3])                      \
+        LKS_WINOGRAD_KERNEL_LINE(T, u[4], u[5], u[6], u[4], u[5], u[6], u[7])                      \
+        LKS_WINOGRAD_KERNEL_LINE(T, u[8], u[9], u[10], u[8], u[9], u[10], u[11])                   \
+        LKS_WINOGRAD_KERNEL_LINE(T, u[12], u[13], u[14], u[12], u[13], u[14], u[15])               \
     }
-}
 
 /* Step 4: y[4] from m[16], which it overwrites. */
-LKS_INLINE void lks_winograd_outputs(F32 *m, F32 *y)
-{
-    for (U32 j = 0u; j < 4u; j++) {
-        F32 m1 = m[4u + j], m2 = m[8u + j];
-        m[j] = (m[j] + m1) + m2;
-        m[4u + j] = (m1 - m2) - m[12u + j];
+#define LKS_WINOGRAD_OUTPUT_LINE(T, m0, m1, m2, m3, y0, y1)                                        \
+    {                                                                                              \
+        const T m1_ = m1, m2_ = m2, m3_ = m3;                                                      \
+        y0 = (m0 + m1_) + m2_;                                                                     \
+        y1 = (m1_ - m2_) - m3_;                                                                    \
     }
-    for (U32 i = 0u; i < 2u; i++) {
-        y[2u * i] = (m[4u * i] + m[4u * i + 1u]) + m[4u * i + 2u];
-        y[2u * i + 1u] = (m[4u * i + 1u] - m[4u * i + 2u]) - m[4u * i + 3u];
+#define LKS_WINOGRAD_OUTPUTS(T, m, y)                                                              \
+    {                                                                                              \
+        LKS_WINOGRAD_OUTPUT_LINE(T, m[0], m[4], m[8], m[12], m[0], m[4])                           \
+        LKS_WINOGRAD_OUTPUT_LINE(T, m[1], m[5], m[9], m[13], m[1], m[5])                           \
+        LKS_WINOGRAD_OUTPUT_LINE(T, m[2], m[6], m[10], m[14], m[2], m[6])                          \
+        LKS_WINOGRAD_OUTPUT_LINE(T, m[3], m[7], m[11], m[15], m[3], m[7])                          \
+        LKS_WINOGRAD_OUTPUT_LINE(T, m[0], m[1], m[2], m[3], y[0], y[1])                            \
+        LKS_WINOGRAD_OUTPUT_LINE(T, m[4], m[5], m[6], m[7], y[2], y[3])                            \
     }
-}
 
 /* Weight gradient, step 2: f[16] from e[4]. */
-LKS_INLINE void lks_winograd_spread(const F32 *e, F32 *f)
-{
-    for (U32 j = 0u; j < 2u; j++) {
-        f[j] = e[j];
-        f[4u + j] = e[j] + e[2u + j];
-        f[8u + j] = e[j] - e[2u + j];
-        f[12u + j] = -e[2u + j];
+#define LKS_WINOGRAD_SPREAD_LINE(T, e0, e1, f0, f1, f2, f3)                                        \
+    {                                                                                              \
+        const T e0_ = e0, e1_ = e1;                                                                \
+        f0 = e0_;                                                                                  \
+        f1 = e0_ + e1_;                                                                            \
+        f2 = e0_ - e1_;                                                                            \
+        f3 = -e1_;                                                                                 \
     }
-    for (U32 i = 0u; i < 16u; i += 4u) {
-        F32 t0 = f[i], t1 = f[i + 1u];
-        f[i + 1u] = t0 + t1;
-        f[i + 2u] = t0 - t1;
-        f[i + 3u] = -t1;
+#define LKS_WINOGRAD_SPREAD(T, e, f)                                                               \
+    {                                                                                              \
+        LKS_WINOGRAD_SPREAD_LINE(T, e[0], e[2], f[0], f[4], f[8], f[12])                           \
+        LKS_WINOGRAD_SPREAD_LINE(T, e[1], e[3], f[1], f[5], f[9], f[13])                           \
+        LKS_WINOGRAD_SPREAD_LINE(T, f[0], f[1], f[0], f[1], f[2], f[3])                            \
+        LKS_WINOGRAD_SPREAD_LINE(T, f[4], f[5], f[4], f[5], f[6], f[7])                            \
+        LKS_WINOGRAD_SPREAD_LINE(T, f[8], f[9], f[8], f[9], f[10], f[11])                          \
+        LKS_WINOGRAD_SPREAD_LINE(T, f[12], f[13], f[12], f[13], f[14], f[15])                      \
     }
-}
 
 /* Weight gradient, step 4: dw[9] from q[16], which it overwrites. */
-LKS_INLINE void lks_winograd_weights(F32 *q, F32 *dw)
-{
-    for (U32 j = 0u; j < 4u; j++) {
-        F32 half_sum = (q[4u + j] + q[8u + j]) * 0.5f;
-        q[j] = q[j] + half_sum;
-        q[4u + j] = (q[4u + j] - q[8u + j]) * 0.5f;
-        q[8u + j] = half_sum + q[12u + j];
+#define LKS_WINOGRAD_WEIGHT_LINE(T, q0, q1, q2, q3, b0, b1, b2)                                    \
+    {                                                                                              \
+        const T q0_ = q0, q1_ = q1, q2_ = q2, half_ = (q1_ + q2_) * 0.5f;                          \
+        b2 = half_ + q3;                                                                           \
+        b0 = q0_ + half_;                                                                          \
+        b1 = (q1_ - q2_) * 0.5f;                                                                   \
     }
-    for (U32 r = 0u; r < 3u; r++) {
-        F32 half_sum = (q[4u * r + 1u] + q[4u * r + 2u]) * 0.5f;
-        dw[3u * r] = q[4u * r] + half_sum;
-        dw[3u * r + 1u] = (q[4u * r + 1u] - q[4u * r + 2u]) * 0.5f;
-        dw[3u * r + 2u] = half_sum + q[4u * r + 3u];
+#define LKS_WINOGRAD_WEIGHTS(T, q, dw)                                                             \
+    {                                                                                              \
+        LKS_WINOGRAD_WEIGHT_LINE(T, q[0], q[4], q[8], q[12], q[0], q[4], q[8])                     \
+        LKS_WINOGRAD_WEIGHT_LINE(T, q[1], q[5], q[9], q[13], q[1], q[5], q[9])                     \
+        LKS_WINOGRAD_WEIGHT_LINE(T, q[2], q[6], q[10], q[14], q[2], q[6], q[10])                   \
+        LKS_WINOGRAD_WEIGHT_LINE(T, q[3], q[7], q[11], q[15], q[3], q[7], q[11])                   \
+        LKS_WINOGRAD_WEIGHT_LINE(T, q[0], q[1], q[2], q[3], dw[0], dw[1], dw[2])                   \
+        LKS_WINOGRAD_WEIGHT_LINE(T, q[4], q[5], q[6], q[7], dw[3], dw[4], dw[5])                   \
+        LKS_WINOGRAD_WEIGHT_LINE(T, q[8], q[9], q[10], q[11], dw[6], dw[7], dw[8])                 \
     }
-}
 
 /* ---- items ---- */
 
@@ -181,14 +192,14 @@ LKS_INLINE F32 lks_winograd_sum(LKS_GLOBAL LKS_CONST F32 *x, U64 n, U32 h, U32 w
         m[i] = 0.0f;
     for (U32 c = 0u; c < channels; c++) {
         lks_winograd_load(x, n, h, w, channels, row, col, 4u, c, v);
-        lks_winograd_patch(v);
+        LKS_WINOGRAD_PATCH(F32, v)
         for (U32 i = 0u; i < 9u; i++)
             k[i] = g[first + c * step + (turned ? 8u - i : i) * tap];
-        lks_winograd_kernel(k, u);
+        LKS_WINOGRAD_KERNEL(F32, k, u)
         for (U32 i = 0u; i < 16u; i++)
             m[i] = lks_fma(v[i], u[i], m[i]);
     }
-    lks_winograd_outputs(m, y);
+    LKS_WINOGRAD_OUTPUTS(F32, m, y)
     return y[output];
 }
 
@@ -246,9 +257,9 @@ LKS_INLINE void lks_winograd_leaf(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CO
             for (U32 tw = 0u; tw < d->leaf.cols; tw++) {
                 lks_winograd_load(x, n, d->h, d->w, d->c, 2u * th - d->pad_h, 2u * tw - d->pad_w,
                                   4u, c, v);
-                lks_winograd_patch(v);
+                LKS_WINOGRAD_PATCH(F32, v)
                 lks_winograd_load(dy, n, d->oh, d->ow, d->k, 2u * th, 2u * tw, 2u, k, e);
-                lks_winograd_spread(e, f);
+                LKS_WINOGRAD_SPREAD(F32, e, f)
                 for (U32 i = 0u; i < 16u; i++)
                     acc[i] = lks_fma(v[i], f[i], acc[i]);
             }
@@ -274,7 +285,7 @@ LKS_INLINE void winograd_weight_grad_item(LKS_GLOBAL LKS_CONST F32 *x,
     }
     for (U32 j = 0u; j < 16u; j++)
         acc[j] = lks_leaf_tree_root(&t[j]);
-    lks_winograd_weights(acc, out);
+    LKS_WINOGRAD_WEIGHTS(F32, acc, out)
     dw[i] = out[tap] + 0.0f;
 }
 

@@ -8,8 +8,8 @@
  *   factor  invstd of the running statistics
  *   apply   y (REST: with an addend, RELU: relu behind), or (SUMS) dx
  * Macros: VEC lanes a vector (at most c), NV vectors a work-item of `leaves`; AHEAD: positions read
- * before they are added (NV 1). Vectors over the end of c move back; the lanes that another vector
- * owns are not stored.
+ * before they are used (leaves: NV 1; apply: VEC divides c). Vectors over the end of c move back;
+ * the lanes that another vector owns are not stored.
  */
 #include "contract/batch_norm.h"
 #include "op/vec.h"
@@ -198,6 +198,41 @@ __kernel void LKS_KERNEL(factor)(__global const F32 *restrict variance,
 #endif
 
 #ifdef APPLY
+/* One vector: `more` is dy (SUMS), or what REST adds; the numbers behind it are the channels'. */
+#ifdef SUMS
+#define MORE    dy
+#define CHANNEL m, s, a, b, k_
+#define LOAD_CHANNEL(c)                                                                            \
+    const V m = LOAD(mean + (c)), s = LOAD(invstd + (c)), a = LOAD(dbeta + (c)) * d.inverse,       \
+            b = LOAD(dgamma + (c)) * d.inverse, k_ = LOAD(gamma + (c)) * s;
+static V LKS_FN(apply_one)(V x, V dy, V mean, V invstd, V a, V b, V k)
+{
+    V xhat = (x - mean) * invstd;
+    return k * fma(-xhat, b, dy - a);
+}
+#else
+#ifdef REST
+#define MORE rest
+#else
+#define MORE x
+#endif
+#define CHANNEL m, s, a, b
+#define LOAD_CHANNEL(c)                                                                            \
+    const V m = LOAD(mean + (c)), s = LOAD(invstd + (c)), a = LOAD(gamma + (c)),                   \
+            b = LOAD(beta + (c));
+static V LKS_FN(apply_one)(V x, V rest, V mean, V invstd, V gamma, V beta)
+{
+    V out = fma((x - mean) * invstd, gamma, beta);
+#ifdef REST
+    out = out + rest;
+#endif
+#ifdef RELU
+    out = PICK(out <= 0.0f, 0.0f, out);
+#endif
+    return out;
+}
+#endif
+
 /* Work-item (`span` vectors of c, `chunk` positions). */
 __kernel void LKS_KERNEL(apply)(__global const F32 *restrict x,
 #ifdef SUMS
@@ -221,24 +256,27 @@ __kernel void LKS_KERNEL(apply)(__global const F32 *restrict x,
     U32 v0 = get_global_id(0) * span * VEC, v1 = v0 + span * VEC < d.c ? v0 + span * VEC : d.c;
     U64 positions = (U64)d.n * d.h * d.w, p = (U64)get_global_id(1) * chunk;
     U64 end = p + chunk < positions ? p + chunk : positions;
+#ifdef AHEAD
+    if (v0 < d.c && p + AHEAD <= end) { /* VEC divides c */
+        const U64 at = p * d.c + v0;
+        V u[AHEAD], more[AHEAD];
+        UNROLL for (int k = 0; k < AHEAD; k++)
+        {
+            u[k] = *(__global const V *)(x + at + (U64)k * d.c);
+            more[k] = *(__global const V *)(MORE + at + (U64)k * d.c);
+        }
+        LOAD_CHANNEL(v0)
+        UNROLL for (int k = 0; k < AHEAD; k++)
+            *(__global V *)(y + at + (U64)k * d.c) = LKS_FN(apply_one)(u[k], more[k], CHANNEL);
+        return;
+    }
+#endif
     for (; p < end; p++) {
         for (U32 v = v0; v < v1; v += VEC) {
             U32 c = v + VEC <= d.c ? v : d.c - VEC;
-            V xhat = (LOAD(x + p * d.c + c) - LOAD(mean + c)) * LOAD(invstd + c);
-#ifdef SUMS
-            V a = LOAD(dbeta + c) * d.inverse, b = LOAD(dgamma + c) * d.inverse;
-            V k = LOAD(gamma + c) * LOAD(invstd + c);
-            STORE(k * fma(-xhat, b, LOAD(dy + p * d.c + c) - a), y + p * d.c + c);
-#else
-            V out = fma(xhat, LOAD(gamma + c), LOAD(beta + c));
-#ifdef REST
-            out = out + LOAD(rest + p * d.c + c);
-#endif
-#ifdef RELU
-            out = PICK(out <= 0.0f, 0.0f, out);
-#endif
-            STORE(out, y + p * d.c + c);
-#endif
+            LOAD_CHANNEL(c)
+            STORE(LKS_FN(apply_one)(LOAD(x + p * d.c + c), LOAD(MORE + p * d.c + c), CHANNEL),
+                  y + p * d.c + c);
         }
     }
 }

@@ -1,15 +1,15 @@
 /*
  * dense_weight_gpu.cl - schedules `nv` and `gpu` of dense_weight_grad: a work-group computes 64
- * outputs x 64 inputs over PIECE samples, a work-item 4 x 4 of them. Leaves of samples are chained
- * and meet in a binary counter in registers. More samples than one group takes go to other groups,
- * whose roots tree_gpu.cl adds. Samples beyond the batch count as +0.
+ * outputs x 64 inputs over `chunk` samples, PIECE at a time, a work-item 4 x 4 of them. Leaves of
+ * samples are chained and meet in a binary counter in registers. More samples than one group takes
+ * go to other groups, whose roots tree_gpu.cl adds. Samples beyond the batch count as +0.
  *
- * Macros: LEVELS of the counter: a leaf is PIECE >> LEVELS samples, or, with LEVELS=0, `chunk`
- * samples, a multiple of PIECE; VECTOR=1 if both sizes are multiples of 4.
+ * Macros: PIECE; LEVELS: a leaf is PIECE >> LEVELS samples, or, with LEVELS=0, `chunk` samples, a
+ * multiple of PIECE; DEPTH of the counter: LEVELS, more where a chunk is several pieces; VECTOR=1
+ * if both sizes are multiples of 4.
  */
 #include "contract/num.h"
 
-#define PIECE  64u
 #define SIDE   64
 #define UNROLL _Pragma("unroll")
 
@@ -34,7 +34,7 @@ LKS_KERNEL(weight)(__global const float *restrict x, __global const float *restr
     const U32 i0 = (U32)get_group_id(0) * SIDE, o0 = (U32)get_group_id(1) * SIDE;
     const U32 first = (U32)get_group_id(2) * chunk;
 #if LEVELS
-    float4 kept[LEVELS][4];
+    float4 kept[DEPTH][4];
 #endif
     float4 v[4];
     UNROLL for (int q = 0; q < 4; q++)
@@ -64,10 +64,11 @@ LKS_KERNEL(weight)(__global const float *restrict x, __global const float *restr
                 v[3] = fma(a, (float4)(b.w), v[3]);
             }
 #if LEVELS
+            const U32 number = piece / PIECE << LEVELS | leaf;
             int open = 1;
-            UNROLL for (U32 level = 0u; level < LEVELS; level++)
+            UNROLL for (U32 level = 0u; level < DEPTH; level++)
             {
-                if (open && (leaf >> level & 1u) == 0u) {
+                if (open && (number >> level & 1u) == 0u) {
                     UNROLL for (int q = 0; q < 4; q++)
                         kept[level][q] = v[q];
                     open = 0;

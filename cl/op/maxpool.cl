@@ -7,10 +7,23 @@
  *   winners  the winning tap of every window, for
  *   gather   the gradient where windows overlap: each pixel looks at its windows
  *
- * Macros: VEC and ROWS, see pool.h. MASK: x was the output of a relu.
+ * Macros: VEC and ROWS, see pool.h. MASK: x was the output of a relu. GPU: kernel KH x KW, stride
+ * SH x SW, dilation DH x DW as constants, so that no division is left.
  */
 #include "contract/maxpool.h"
 #include "op/pool.h"
+
+#ifdef GPU
+#define CONSTANTS(d)                                                                               \
+    (d).kh = KH;                                                                                   \
+    (d).kw = KW;                                                                                   \
+    (d).sh = SH;                                                                                   \
+    (d).sw = SW;                                                                                   \
+    (d).dh = DH;                                                                                   \
+    (d).dw = DW;
+#else
+#define CONSTANTS(d)
+#endif
 
 #define WINS(v, best) (((v) > (best)) | (((v) != (v)) & ((best) == (best))))
 
@@ -45,6 +58,7 @@ static VI LKS_FN(winner)(__global const F32 *x, const struct maxpool_dims *d,
 __kernel void LKS_KERNEL(pool)(__global const F32 *restrict x, __global F32 *restrict y,
                                struct maxpool_dims d)
 {
+    CONSTANTS(d)
     FOR_ROW(row, (U64)d.n * d.oh)
     {
         U32 n = (U32)row / d.oh, oh = (U32)row % d.oh;
@@ -67,6 +81,7 @@ __kernel void LKS_KERNEL(pool)(__global const F32 *restrict x, __global F32 *res
 __kernel void LKS_KERNEL(apart)(__global const F32 *restrict x, __global const F32 *restrict dy,
                                 __global F32 *restrict dx, struct maxpool_dims d)
 {
+    CONSTANTS(d)
     FOR_ROW(row, (U64)d.n * d.oh)
     {
         U32 n = (U32)row / d.oh, oh = (U32)row % d.oh;
@@ -103,6 +118,7 @@ __kernel void LKS_KERNEL(apart)(__global const F32 *restrict x, __global const F
 __kernel void LKS_KERNEL(winners)(__global const F32 *restrict x, __global I32 *restrict taps,
                                   struct maxpool_dims d)
 {
+    CONSTANTS(d)
     FOR_ROW(row, (U64)d.n * d.oh)
     {
         U32 n = (U32)row / d.oh, oh = (U32)row % d.oh;
@@ -125,6 +141,7 @@ __kernel void LKS_KERNEL(gather)(__global const F32 *restrict x, __global const 
                                  __global const I32 *restrict taps, __global F32 *restrict dx,
                                  struct maxpool_dims d)
 {
+    CONSTANTS(d)
     FOR_ROW(row, (U64)d.n * d.h)
     {
         U32 n = (U32)row / d.h, at_h = (U32)row % d.h + d.pt, h0, h1;

@@ -11,8 +11,8 @@
  * the chain's elements are); else product_pack_gpu.cl has put them into [group][chain][np].
  * WIDE=1: results are stored in fours. BIAS, MASK, RELU: what follows the sum.
  *
- * Data gradients with a stride: work-groups with another third index compute the rows and columns
- * of the result that have another remainder modulo the stride, and walk their own taps only.
+ * Data gradients with a stride (PHASED=1): work-groups with another third index compute the rows and
+ * columns of the result that have another remainder modulo the stride, and walk their own taps only.
  */
 #include "contract/conv.h"
 
@@ -83,11 +83,15 @@
 #include "op/product_core.h"
 
 /* Does tap (r, s) meet this work-group's positions, and where from a position's base. */
-#if GRAD
+#if PHASED
 #define MEETS(r, s)                                                                                \
     ((U32)(r) * dil.x % stride.x == remainder_h && (U32)(s) * dil.y % stride.y == remainder_w)
 #define TAP_H(r) (-(int)((U32)(r) * dil.x / stride.x))
 #define TAP_W(s) (-(int)((U32)(s) * dil.y / stride.y))
+#elif GRAD
+#define MEETS(r, s) 1
+#define TAP_H(r)    (-(int)((U32)(r) * dil.x))
+#define TAP_W(s)    (-(int)((U32)(s) * dil.y))
 #else
 #define MEETS(r, s) 1
 #define TAP_H(r)    ((int)((U32)(r) * dil.x))
@@ -122,6 +126,20 @@
         shift = (tap_h * (int)src_hw.y + tap_w) * (int)src_c.x + (e_ - tap * (int)src_c.y);        \
     }
 
+/* The first channel of the group at position p of this work-group's result. */
+#if PHASED
+#define DESTINATION(p)                                                                             \
+    (((U64)((U32)(p) / (rows * cols) * dst_hw.x +                                                  \
+            (U32)(p) % (rows * cols) / cols * stride.x + phase_h) *                                \
+          dst_hw.y +                                                                               \
+      (U32)(p) % (rows * cols) % cols * stride.y + phase_w) *                                      \
+         dst_c.x +                                                                                 \
+     group * dst_c.y)
+#else
+#define DESTINATION(p) ((U64)(p) * dst_c.x + group * dst_c.y)
+#endif
+#define AT_ONCE (TM % 4 == 0 ? 4 : TM % 3 == 0 ? 3 : TM % 2 == 0 ? 2 : 1)
+
 /*
  * source [n][src_hw][src_c.x], result [n][dst_hw][dst_c.x]; .y of the channels: of a group.
  * batch: samples, groups. shape: cp (A_WIDTH 4), columns of a packed row.
@@ -135,7 +153,7 @@ LKS_KERNEL(product)(__global const float *restrict source, __global const float 
     TILE_VARIABLES
     const U32 group = (U32)get_group_id(2) % batch.y;
     const int row0 = (int)get_group_id(1) * BM, column = (int)get_group_id(0) * BN;
-#if GRAD
+#if PHASED
     const U32 phase = (U32)get_group_id(2) / batch.y;
     const U32 phase_h = phase / stride.y, phase_w = phase % stride.y;
     if (phase_h >= dst_hw.x || phase_w >= dst_hw.y)
@@ -156,9 +174,12 @@ LKS_KERNEL(product)(__global const float *restrict source, __global const float 
     const int a_row = item / A_COLS, a_col = item % A_COLS;
     const int b_row = item / B_COLS, b_col = item % B_COLS;
     int kc = 0, shift = 0;
-#if GRAD
+#if PHASED
 #define BASE_H(y) ((int)((y) + (phase_h + pad.x) / stride.x))
 #define BASE_W(x) ((int)((x) + (phase_w + pad.y) / stride.y))
+#elif GRAD
+#define BASE_H(y) ((int)((y) + pad.x))
+#define BASE_W(x) ((int)((x) + pad.y))
 #else
 #define BASE_H(y) ((int)((y) * stride.x - pad.x))
 #define BASE_W(x) ((int)((x) * stride.y - pad.y))
@@ -177,7 +198,7 @@ LKS_KERNEL(product)(__global const float *restrict source, __global const float 
             at_h[i] = -0x40000000; /* no tap of it is live */
     }
     int r = 0, s = -1, tiles = 0;
-#if GRAD
+#if PHASED
     for (U32 i = 0u; i < taps.x; i++)
         tiles += i * dil.x % stride.x == remainder_h;
     int across = 0;
@@ -210,18 +231,53 @@ LKS_KERNEL(product)(__global const float *restrict source, __global const float 
 #endif
     TILE_RUN(tiles)
 
+#if WIDE
+    /* Masks are read some rows ahead of their use. */
+    UNROLL for (int i0 = 0; i0 < TM; i0 += AT_ONCE)
+    {
+        U64 to[AT_ONCE];
+        float4 extra_of[MASK ? AT_ONCE : 1][TN / 4];
+        UNROLL for (int i = 0; i < AT_ONCE; i++)
+        {
+            const int p = row0 + ROW(i0 + i);
+            to[i] = DESTINATION(p);
+#if MASK
+            UNROLL for (int j = 0; j < TN / 4; j++)
+            {
+                const int c = column + COLUMN(4 * j);
+                if (p < positions && c < (int)dst_c.y)
+                    extra_of[i][j] = *(__global const float4 *)(extra + to[i] + c);
+            }
+#endif
+        }
+        UNROLL for (int i = 0; i < AT_ONCE; i++)
+        {
+            UNROLL for (int j = 0; j < TN / 4; j++)
+            {
+                const int p = row0 + ROW(i0 + i), c = column + COLUMN(4 * j);
+                float *sum = &acc[i0 + i][4 * j];
+                float4 v = (float4)(sum[0], sum[1], sum[2], sum[3]);
+                if (p < positions && c < (int)dst_c.y) {
+#if BIAS
+                    v = v + *(__global const float4 *)(extra + group * dst_c.y + c);
+#endif
+                    v = v + (float4)(0.0f);
+#if MASK
+                    v = select(v, (float4)(0.0f), (int4)(extra_of[i][j] <= 0.0f));
+#endif
+#if RELU
+                    v = select(v, (float4)(0.0f), (int4)(v <= 0.0f));
+#endif
+                    *(__global float4 *)(result + to[i] + c) = v;
+                }
+            }
+        }
+    }
+#else
     UNROLL for (int i = 0; i < TM; i++)
     {
         const int p = row0 + ROW(i);
-#if GRAD
-        const U32 n = (U32)p / (rows * cols), q = (U32)p % (rows * cols);
-        const U64 to = ((U64)(n * dst_hw.x + q / cols * stride.x + phase_h) * dst_hw.y +
-                        q % cols * stride.y + phase_w) *
-                           dst_c.x +
-                       group * dst_c.y;
-#else
-        const U64 to = (U64)p * dst_c.x + group * dst_c.y;
-#endif
+        const U64 to = DESTINATION(p);
         UNROLL for (int j = 0; j < TN; j++)
         {
             const int c = column + COLUMN(j);
@@ -237,15 +293,9 @@ LKS_KERNEL(product)(__global const float *restrict source, __global const float 
 #if RELU
                 v = lks_conv_relu(v);
 #endif
-                acc[i][j] = v;
-#if !WIDE
                 result[to + c] = v;
-#else
-                if ((j & 3) == 3)
-                    *(__global float4 *)(result + to + c - 3) =
-                        (float4)(acc[i][j - 3], acc[i][j - 2], acc[i][j - 1], v);
-#endif
             }
         }
     }
+#endif
 }

@@ -4,7 +4,8 @@
  * of one leaf. Each leaf goes into a workspace [leaf][k][r][s][c]; `tree` adds them.
  *
  * Macros: tile and PTX as product_core.h has them; A_WIDTH=4 if the output channels of a group are
- * a multiple of 4, B_WIDTH=4 if the input channels of a group are, else 1.
+ * a multiple of 4, B_WIDTH=4 if the input channels of a group are, else 1. TURNS: the launch is
+ * repeated, and each time has its own leaves.
  */
 #include "contract/conv.h"
 
@@ -49,7 +50,11 @@ __kernel __attribute__((reqd_work_group_size(NT, 1, 1))) void
 LKS_KERNEL(leaves)(__global const float *restrict x, __global const float *restrict dy,
                    __global float *restrict part, uint2 batch, uint2 in_hw, uint2 out_hw,
                    uint2 channels, uint2 of, uint2 taps, uint2 stride, uint2 pad, uint2 dil,
-                   uint2 leaf, uint2 cut)
+                   uint2 leaf, uint2 cut
+#ifdef TURNS
+                   , U32 turn
+#endif
+)
 {
     TILE_VARIABLES
     const U32 which = (U32)get_group_id(2) % cut.y, group = (U32)get_group_id(2) / cut.y;
@@ -91,6 +96,9 @@ LKS_KERNEL(leaves)(__global const float *restrict x, __global const float *restr
     const int turn_h = (int)(out_hw.x * stride.x), end_h = turn_h + tap_h;
     TILE_RUN(tiles)
 
+#ifdef TURNS
+    part += (U64)turn * cut.y * channels.y * wide;
+#endif
     part += ((U64)which * channels.y + group * of.y) * wide;
     UNROLL for (int i = 0; i < TM; i++)
     {

@@ -1,11 +1,12 @@
 /*
  * batch_norm_vec.c - launches of the schedules `cpu` and `gpu` of batch normalisation: numbers of
- * the leaves, the trees over them, then every element. See cl/op/batch_norm.cl.
+ * the leaves, the trees over them, then every element. See cl/op/batch_norm.cl and leaf_gpu.cl.
  */
 #include <stdio.h>
 
 #include "op/batch_norm.h"
 #include "op/flat.h"
+#include "op/leaf_gpu.h"
 
 static struct lksi_launch *add_launch(struct lksi_recipe *r, const char *kernel,
                                       const char *defines)
@@ -52,8 +53,14 @@ static void add_leaves(const struct lksi_call *call, const struct lksi_limits *d
     unsigned vec = gpu ? 1 : lksi_lanes(d->c), vectors = (d->c + vec - 1) / vec;
     unsigned nv = gpu ? 1 : vectors > 4 ? 4 : vectors;
     size_t lx = 1, ly = 1;
+    enum lksi_leaf_numbers numbers = *sums != '\0' ? LKSI_LEAF_SUMS : LKSI_LEAF_MOMENTS;
+    const struct lksi_leaf_shape shape = {d->n, d->h, d->w, d->c, d->leaf};
     char defines[96];
     struct lksi_launch *l;
+    if (gpu && lksi_leaf_serves(numbers, &shape, dev)) {
+        lksi_leaf_launch(numbers, &shape, r);
+        return;
+    }
     snprintf(defines, sizeof defines, "LEAVES VEC=%u NV=%u%s%s", vec, nv,
              gpu ? *sums != '\0' ? " AHEAD=16" : " AHEAD=32" : "", sums);
     l = add_launch(r, "leaves", defines);
@@ -108,12 +115,12 @@ static void add_apply(const struct lksi_call *call, const struct lksi_limits *de
     bool gpu = dev->type == LKSI_DEV_GPU;
     unsigned vec = !gpu ? lksi_lanes(d->c) : d->c % 4 == 0 ? 4 : 1;
     uint64_t vectors = (d->c + vec - 1) / vec, positions = (uint64_t)d->n * d->h * d->w;
-    uint64_t chunk = gpu ? 8 : 16384 / d->c + 1, span = gpu ? 1 : vectors;
+    uint64_t chunk = gpu ? 4 : 16384 / d->c + 1, span = gpu ? 1 : vectors;
     size_t lx = 1, ly = 1;
     char defines[96];
     struct lksi_launch *l;
-    snprintf(defines, sizeof defines, "APPLY VEC=%u%s%s%s", vec, sums, rest ? " REST" : "",
-             d->relu != 0 ? " RELU" : "");
+    snprintf(defines, sizeof defines, "APPLY VEC=%u%s%s%s%s", vec, gpu ? " AHEAD=4" : "", sums,
+             rest ? " REST" : "", d->relu != 0 ? " RELU" : "");
     l = add_launch(r, "apply", defines);
     if (gpu)
         shape_group(dev, vectors, 128, &lx, &ly);

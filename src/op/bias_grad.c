@@ -7,6 +7,7 @@
 #include "contract/bias_grad.h"
 #include "op/bias_grad.h"
 #include "op/flat.h"
+#include "op/leaf_gpu.h"
 #include "op/shape.h"
 
 LKSI_ITEM(bias_grad, in[0], out[0])
@@ -93,12 +94,16 @@ static void recipe_gpu(const struct lksi_call *call, const struct lksi_limits *d
     uint64_t leaves = lks_leaf_make(d->n, d->h, d->w, d->leaf).leaves, kx = 8;
     uint64_t limit = dev->local_memory / 2 / sizeof(F32);
     size_t lx = 1, ly = lksi_group(dev, 64);
+    const struct lksi_leaf_shape shape = {d->n, d->h, d->w, d->k, d->leaf};
     struct lksi_launch *l;
     while (lx < 32 && lx < d->k && ly > 1) {
         lx *= 2;
         ly /= 2;
     }
-    add_leaves(call, r, 1, 1, " AHEAD=64", lx, ly);
+    if (d->h * d->w > 1 && lksi_leaf_serves(LKSI_LEAF_BIAS, &shape, dev))
+        lksi_leaf_launch(LKSI_LEAF_BIAS, &shape, r);
+    else
+        add_leaves(call, r, 1, 1, " AHEAD=64", lx, ly);
     while (kx > 1 && kx * leaves > limit)
         kx /= 2;
     if (leaves > limit) {

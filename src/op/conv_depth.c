@@ -143,5 +143,5 @@ void lksi_conv_depth_weight_recipe(const struct lksi_call *call, const struct lk
     lksi_launch_args(l, leaves, LKSI_COUNT(leaves));
     lksi_launch_size(l, lksi_div_up(d->c, lx) * lx, (U64)d->r * d->s, d->leaf.leaves);
     l->local[0] = lx;
-    lksi_tree_launch(r, &d->leaf, d->k * d->r * d->s);
+    lksi_tree_launch(r, &d->leaf, d->k * d->r * d->s, LKSI_WORK(0), LKSI_OUT(0));
 }

@@ -10,7 +10,8 @@
 #include "op/product_gpu.h"
 #include "op/product_tile.h"
 
-#define PIECE 64u /* samples in local memory */
+#define PIECE 64u  /* samples in local memory, at most */
+#define WHOLE 128u /* samples that a work-group adds in registers, if leaves are short */
 
 static struct lks_conv_dims as_conv(const struct lksi_call *call)
 {
@@ -81,17 +82,27 @@ static struct lks_conv_dims as_image(const struct lksi_call *call)
     return c;
 }
 
-/* Samples that a work-group takes: whole leaves, at least PIECE. */
-static U32 chunk_of(U32 join)
+/* Samples in local memory at once: a power of two, no more than hold the batch. */
+static U32 piece_of(U32 n, U32 join)
 {
-    return join > PIECE ? join : PIECE;
+    U32 piece = PIECE;
+    while (piece > 16 && piece / 2 >= n && piece / 2 > join)
+        piece /= 2;
+    return piece;
+}
+
+/* Samples that a work-group takes: whole leaves, at least a piece. */
+static U32 chunk_of(U32 n, U32 join)
+{
+    U32 piece = piece_of(n, join);
+    return join > piece ? join : n > PIECE && join < PIECE ? WHOLE : piece;
 }
 
 static const char *weight_declines(const struct lksi_call *call, const struct lksi_limits *dev,
                                    bool nv)
 {
     const struct dense_dims *d = lksi_dense_dims(call);
-    U32 chunks = lksi_up(d->n, chunk_of(lks_leaf_make(d->n, 1, 1, d->leaf).join));
+    U32 chunks = lksi_up(d->n, chunk_of(d->n, lks_leaf_make(d->n, 1, 1, d->leaf).join));
     const char *reason = lksi_product_device(dev, nv);
     U64 bytes = (U64)d->i * d->o * 4;
     if (d->rows > 1) {
@@ -119,19 +130,20 @@ static void weight_recipe(const struct lksi_call *call, const struct lksi_limits
         lksi_leaves_recipe(&c, dev, nv, r);
         return;
     }
-    U32 join = lks_leaf_make(d->n, 1, 1, d->leaf).join, chunk = chunk_of(join), levels = 0;
-    U32 chunks = lksi_up(d->n, chunk);
+    U32 join = lks_leaf_make(d->n, 1, 1, d->leaf).join, piece = piece_of(d->n, join), levels = 0;
+    U32 chunk = chunk_of(d->n, join), chunks = lksi_up(d->n, chunk), depth;
     struct lksi_launch *l = &r->launch[r->n_launch++];
     const struct lksi_arg arg[] = {
         LKSI_IN(0),     LKSI_IN(1),     chunks > 1 ? LKSI_WORK(0) : LKSI_OUT(0),
         LKSI_U32(d->n), LKSI_U32(d->i), LKSI_U32(d->o),
         LKSI_U32(chunk)};
-    while (join << levels < PIECE)
+    while (join << levels < piece)
         levels++;
+    depth = levels + (chunk > piece && levels > 0); /* WHOLE is two pieces */
     l->source = "op/dense_weight_gpu.cl";
     l->kernel = "weight";
-    snprintf(l->defines, sizeof l->defines, "LEVELS=%u VECTOR=%d", levels,
-             d->i % 4 == 0 && d->o % 4 == 0);
+    snprintf(l->defines, sizeof l->defines, "PIECE=%uu LEVELS=%u DEPTH=%u VECTOR=%d", piece,
+             levels, depth, d->i % 4 == 0 && d->o % 4 == 0);
     for (size_t i = 0; i < LKSI_COUNT(arg); i++)
         l->arg[l->n_arg++] = arg[i];
     l->dims = 3;
@@ -144,7 +156,7 @@ static void weight_recipe(const struct lksi_call *call, const struct lksi_limits
         const struct lks_leaf f = {.cut = 1, .leaves = chunks};
         r->n_work = 1;
         r->work_bytes[0] = (U64)chunks * d->i * d->o * 4;
-        lksi_tree_launch(r, &f, d->i * d->o);
+        lksi_tree_launch(r, &f, d->i * d->o, LKSI_WORK(0), LKSI_OUT(0));
     }
 }
 

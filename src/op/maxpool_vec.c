@@ -21,8 +21,13 @@ static struct lksi_launch *add_launch(struct lksi_recipe *r, const struct lksi_l
                                       const struct maxpool_dims *d, const char *kernel,
                                       const char *macro, U64 rows, uint32_t columns)
 {
-    return lksi_pool_launch(r, dev, d, "op/maxpool.cl", kernel, macro,
-                            d->relu_mask != 0 ? " MASK" : "", rows, columns);
+    const char *mask = d->relu_mask != 0 ? " MASK" : "";
+    char more[96];
+    snprintf(more, sizeof more, "%s", mask);
+    if (dev->type == LKSI_DEV_GPU)
+        snprintf(more, sizeof more, "%s GPU KH=%u KW=%u SH=%u SW=%u DH=%u DW=%u", mask, d->kh,
+                 d->kw, d->sh, d->sw, d->dh, d->dw);
+    return lksi_pool_launch(r, dev, d, "op/maxpool.cl", kernel, macro, more, rows, columns);
 }
 
 void lksi_maxpool_vec_recipe(const struct lksi_call *call, const struct lksi_limits *dev,

@@ -14,7 +14,7 @@
 #define LKSI_MAX_OUT    4
 #define LKSI_DIMS_MAX   512 /* bytes of a contract's dims struct */
 #define LKSI_MAX_ARG    20
-#define LKSI_MAX_LAUNCH 4
+#define LKSI_MAX_LAUNCH 5
 #define LKSI_MAX_WORK   3
 #define LKSI_MAX_TUNABLE 2
 #define LKSI_CHOICE_TEXT 48
@@ -93,7 +93,8 @@ enum lksi_arg_kind {
     LKSI_ARG_U32,
     LKSI_ARG_U64,
     LKSI_ARG_F32,
-    LKSI_ARG_LOCAL /* u64 bytes of local memory */
+    LKSI_ARG_LOCAL, /* u64 bytes of local memory */
+    LKSI_ARG_TURN   /* u32: which time of those that the launch is repeated */
 };
 
 struct lksi_arg {
@@ -113,6 +114,7 @@ struct lksi_arg {
 #define LKSI_U64(v)   ((struct lksi_arg){LKSI_ARG_U64, {.u64 = (uint64_t)(v)}})
 #define LKSI_F32V(v)  ((struct lksi_arg){LKSI_ARG_F32, {.f32 = (v)}})
 #define LKSI_LOCAL(b) ((struct lksi_arg){LKSI_ARG_LOCAL, {.u64 = (b)}})
+#define LKSI_TURN     ((struct lksi_arg){LKSI_ARG_TURN, {.u32 = 0}})
 
 struct lksi_launch {
     const char *source;   /* embedded file under cl/, e.g. "op/conv2d_cpu.cl" */
@@ -148,6 +150,10 @@ struct lksi_recipe {
     int tuned[LKSI_MAX_TUNABLE]; /* set by the caller: choices of the tunables; 0: the recipe's own */
     int n_launch;
     struct lksi_launch launch[LKSI_MAX_LAUNCH];
+    /* Launches [turn_from, turn_to) run `turns` times in a row, so that a workspace needs to hold a
+     * slice of the work only; 0 or 1: once, like all others. */
+    int turn_from, turn_to;
+    uint32_t turns;
     int n_work;
     uint64_t work_bytes[LKSI_MAX_WORK];
 };

@@ -150,6 +150,10 @@ const char *lksi_product_declines(const struct lks_conv_dims *d, bool grad,
     return reason;
 }
 
+static void add_product(struct lksi_launch *l, const struct lks_conv_dims *d, bool grad,
+                        const struct view *v, const struct lksi_limits *dev, bool nv,
+                        const struct lksi_arg buf[4]);
+
 void lksi_product_recipe(const struct lks_conv_dims *d, bool grad, const struct lksi_limits *dev,
                          bool nv, struct lksi_recipe *r)
 {
@@ -172,34 +176,79 @@ void lksi_product_recipe(const struct lks_conv_dims *d, bool grad, const struct 
         r->n_work = 1;
         r->work_bytes[0] = (U64)d->groups * v.chain * v.np * 4;
     }
-    l = &r->launch[r->n_launch++];
+    add_product(&r->launch[r->n_launch++], d, grad, &v, dev, nv,
+                (const struct lksi_arg[]){LKSI_IN(0),
+                                          v.direct || v.turned ? LKSI_IN(1) : LKSI_WORK(0),
+                                          LKSI_IN(d->extra ? 2 : 0), LKSI_OUT(0)});
+}
+
+static void add_product(struct lksi_launch *l, const struct lks_conv_dims *d, bool grad,
+                        const struct view *v, const struct lksi_limits *dev, bool nv,
+                        const struct lksi_arg buf[4])
+{
     l->source = "op/product_gpu.cl";
     l->kernel = "product";
-    set_tile(l, v.t, dev, nv);
+    set_tile(l, v->t, dev, nv);
     define(l, "GRAD", grad);
-    define(l, "A_WIDTH", v.vector ? 4 : 1);
-    define(l, "DIRECT", v.direct);
-    define(l, "TURNED", v.turned);
-    define(l, "WIDE", v.dst_c % 4 == 0 && !v.turned);
+    define(l, "PHASED", v->phases > 1);
+    define(l, "A_WIDTH", v->vector ? 4 : 1);
+    define(l, "DIRECT", v->direct);
+    define(l, "TURNED", v->turned);
+    define(l, "WIDE", v->dst_c % 4 == 0 && !v->turned);
     define(l, "BIAS", d->extra == (grad ? 2 : 1));
     define(l, "MASK", grad && d->extra == 1);
     define(l, "RELU", !grad && d->relu);
-    add(l, LKSI_IN(0));
-    add(l, v.direct || v.turned ? LKSI_IN(1) : LKSI_WORK(0));
-    add(l, LKSI_IN(d->extra ? 2 : 0));
-    add(l, LKSI_OUT(0));
+    for (int i = 0; i < 4; i++)
+        add(l, buf[i]);
     add_pair(l, d->n, d->groups);
-    add_pair(l, v.src_h, v.src_w);
-    add_pair(l, v.src_c * d->groups, v.src_c);
-    add_pair(l, v.dst_h, v.dst_w);
-    add_pair(l, v.dst_c * d->groups, v.dst_c);
+    add_pair(l, v->src_h, v->src_w);
+    add_pair(l, v->src_c * d->groups, v->src_c);
+    add_pair(l, v->dst_h, v->dst_w);
+    add_pair(l, v->dst_c * d->groups, v->dst_c);
     add_pair(l, d->r, d->s);
     add_pair(l, d->stride_h, d->stride_w);
     add_pair(l, d->pad_h, d->pad_w);
     add_pair(l, d->dil_h, d->dil_w);
-    add_pair(l, v.cp, v.np);
-    set_size(l, lksi_tile_items(v.t), 1, lksi_up(v.dst_c, v.t.bn), (v.rows + v.t.bm - 1) / v.t.bm,
-             (U64)v.phases * d->groups);
+    add_pair(l, v->cp, v->np);
+    set_size(l, lksi_tile_items(v->t), 1, lksi_up(v->dst_c, v->t.bn),
+             (v->rows + v->t.bm - 1) / v->t.bm, (U64)v->phases * d->groups);
+}
+
+/* As the data gradient of a convolution of one tap with as many groups, whose weights are read as they
+ * stand. */
+static struct lks_conv_dims places_as_conv(const struct lksi_places *p)
+{
+    return (struct lks_conv_dims){.n = p->rows,
+                                  .h = 1,
+                                  .w = 1,
+                                  .c = p->places * p->k,
+                                  .oh = 1,
+                                  .ow = 1,
+                                  .k = p->places * p->c,
+                                  .r = 1,
+                                  .s = 1,
+                                  .stride_h = 1,
+                                  .stride_w = 1,
+                                  .dil_h = 1,
+                                  .dil_w = 1,
+                                  .groups = p->places};
+}
+
+const char *lksi_places_decline(const struct lksi_places *p, const struct lksi_limits *dev, bool nv)
+{
+    struct lks_conv_dims d = places_as_conv(p);
+    const char *reason = lksi_product_device(dev, nv);
+    return reason != NULL ? reason : sizes_decline(&d);
+}
+
+void lksi_places_launch(struct lksi_recipe *r, const struct lksi_places *p,
+                        const struct lksi_limits *dev, bool nv, struct lksi_arg source,
+                        struct lksi_arg weights, struct lksi_arg result)
+{
+    struct lks_conv_dims d = places_as_conv(p);
+    struct view v = view_of(&d, true, dev, nv, r->tuned[0]);
+    add_product(&r->launch[r->n_launch++], &d, true, &v, dev, nv,
+                (const struct lksi_arg[]){source, weights, source, result});
 }
 
 /* ---- conv2d_weight_grad ---- */
@@ -223,22 +272,28 @@ const char *lksi_tree_declines(const struct lks_leaf *f, U64 elements,
     return NULL;
 }
 
+const char *lksi_leaves_fit(const struct lks_conv_dims *d, const struct lksi_limits *dev, bool nv)
+{
+    const char *reason = lksi_product_device(dev, nv);
+    if (reason == NULL)
+        reason = sizes_decline(d);
+    if (reason == NULL && (U64)d->leaf.leaves * d->groups > 65535)
+        reason = "too many leaves";
+    return reason;
+}
+
 const char *lksi_leaves_declines(const struct lks_conv_dims *d, const struct lksi_limits *dev,
                                  bool nv)
 {
-    const char *reason = lksi_product_device(dev, nv);
-    const struct lks_leaf *f = &d->leaf;
+    const char *reason = lksi_leaves_fit(d, dev, nv);
     U64 elements = (U64)d->k * d->r * d->s * (d->c / d->groups);
-    if (reason == NULL)
-        reason = sizes_decline(d);
     if (reason == NULL && d->groups > 1 && d->k / d->groups < 8)
         reason = "a group has too few channels for a tile";
-    if (reason == NULL && (U64)f->leaves * d->groups > 65535)
-        reason = "too many leaves";
-    return reason != NULL ? reason : lksi_tree_declines(f, elements, dev);
+    return reason != NULL ? reason : lksi_tree_declines(&d->leaf, elements, dev);
 }
 
-void lksi_tree_launch(struct lksi_recipe *r, const struct lks_leaf *f, U32 elements)
+void lksi_tree_launch(struct lksi_recipe *r, const struct lks_leaf *f, U32 elements,
+                      struct lksi_arg from, struct lksi_arg to)
 {
     struct lksi_launch *l = &r->launch[r->n_launch++];
     U32 room = power_of_two(f->cut), places = power_of_two(f->leaves / f->cut) * room;
@@ -251,8 +306,8 @@ void lksi_tree_launch(struct lksi_recipe *r, const struct lks_leaf *f, U32 eleme
     l->kernel = "tree";
     define(l, "X", 64 / (y > 4 ? 2 : 1));
     define(l, "Y", y);
-    add(l, LKSI_WORK(0));
-    add(l, LKSI_OUT(0));
+    add(l, from);
+    add(l, to);
     add(l, LKSI_U32(elements));
     add(l, LKSI_U32(f->leaves / f->cut));
     add(l, LKSI_U32(f->cut));
@@ -261,8 +316,9 @@ void lksi_tree_launch(struct lksi_recipe *r, const struct lks_leaf *f, U32 eleme
     set_size(l, 64 / (y > 4 ? 2 : 1), y, lksi_up(elements, 64 / (y > 4 ? 2 : 1)), 1, 1);
 }
 
-void lksi_leaves_recipe(const struct lks_conv_dims *d, const struct lksi_limits *dev, bool nv,
-                        struct lksi_recipe *r)
+void lksi_leaves_launch(struct lksi_recipe *r, const struct lks_conv_dims *d,
+                        const struct lksi_limits *dev, bool nv, struct lksi_arg x,
+                        struct lksi_arg dy, struct lksi_arg part, bool turn)
 {
     const struct lks_leaf *f = &d->leaf;
     U32 c = d->c / d->groups, k = d->k / d->groups, wide = d->r * d->s * c;
@@ -270,16 +326,14 @@ void lksi_leaves_recipe(const struct lks_conv_dims *d, const struct lksi_limits 
                                           1, f->join * f->step * d->ow, dev, nv,
                                           r->tuned[0]);
     struct lksi_launch *l = &r->launch[r->n_launch++];
-    r->n_work = 1;
-    r->work_bytes[0] = (U64)f->leaves * d->k * wide * 4;
     l->source = "op/product_weight_gpu.cl";
     l->kernel = "leaves";
     set_tile(l, t, dev, nv);
     define(l, "A_WIDTH", k % 4 == 0 ? 4 : 1);
     define(l, "B_WIDTH", c % 4 == 0 ? 4 : 1);
-    add(l, LKSI_IN(0));
-    add(l, LKSI_IN(1));
-    add(l, LKSI_WORK(0));
+    add(l, x);
+    add(l, dy);
+    add(l, part);
     add_pair(l, d->n, d->groups);
     add_pair(l, d->h, d->w);
     add_pair(l, d->oh, d->ow);
@@ -291,7 +345,20 @@ void lksi_leaves_recipe(const struct lks_conv_dims *d, const struct lksi_limits 
     add_pair(l, d->dil_h, d->dil_w);
     add_pair(l, f->join, f->cut);
     add_pair(l, f->step, f->leaves);
+    if (turn) {
+        define(l, "TURNS", 1);
+        add(l, LKSI_TURN);
+    }
     set_size(l, lksi_tile_items(t), 1, lksi_up(wide, t.bn), lksi_up(k, t.bm),
              (U64)f->leaves * d->groups);
-    lksi_tree_launch(r, f, d->k * wide);
+}
+
+void lksi_leaves_recipe(const struct lks_conv_dims *d, const struct lksi_limits *dev, bool nv,
+                        struct lksi_recipe *r)
+{
+    U32 elements = d->k * d->r * d->s * (d->c / d->groups);
+    r->n_work = 1;
+    r->work_bytes[0] = (U64)d->leaf.leaves * elements * 4;
+    lksi_leaves_launch(r, d, dev, nv, LKSI_IN(0), LKSI_IN(1), LKSI_WORK(0), false);
+    lksi_tree_launch(r, &d->leaf, elements, LKSI_WORK(0), LKSI_OUT(0));
 }

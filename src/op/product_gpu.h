@@ -28,9 +28,30 @@ void lksi_leaves_recipe(const struct lks_conv_dims *d, const struct lksi_limits 
 /* NULL, or why that tree does not serve. */
 const char *lksi_tree_declines(const struct lks_leaf *f, U64 elements,
                                const struct lksi_limits *dev);
-/* Adds the launch of the tree over f->leaves sums of `elements` each, f->cut a sample, from
- * workspace 0 into output 0. */
-void lksi_tree_launch(struct lksi_recipe *r, const struct lks_leaf *f, U32 elements);
+/* Adds the launch of the tree over f->leaves sums of `elements` each, f->cut a sample. */
+void lksi_tree_launch(struct lksi_recipe *r, const struct lks_leaf *f, U32 elements,
+                      struct lksi_arg from, struct lksi_arg to);
+
+/* ---- several products at once, of numbers that stand in workspaces ---- */
+
+/* What is multiplied: `places` products beside each other, whose channels are multiples of 4.
+ * source[rows][places][c], weights[places][c][k] -> result[rows][places][k] */
+struct lksi_places {
+    U32 rows, places, c, k;
+};
+/* NULL, or why lksi_places_launch does not serve. */
+const char *lksi_places_decline(const struct lksi_places *p, const struct lksi_limits *dev, bool nv);
+void lksi_places_launch(struct lksi_recipe *r, const struct lksi_places *p,
+                        const struct lksi_limits *dev, bool nv, struct lksi_arg source,
+                        struct lksi_arg weights, struct lksi_arg result);
+
+/* NULL, or why lksi_leaves_launch does not serve. */
+const char *lksi_leaves_fit(const struct lks_conv_dims *d, const struct lksi_limits *dev, bool nv);
+/* Leaves of conv2d_weight_grad over `d`, in part[leaf][k][r][s][c / groups]. `turn`: each turn has its
+ * own d->leaf.leaves of them. */
+void lksi_leaves_launch(struct lksi_recipe *r, const struct lks_conv_dims *d,
+                        const struct lksi_limits *dev, bool nv, struct lksi_arg x,
+                        struct lksi_arg dy, struct lksi_arg part, bool turn);
 
 static inline U32 lksi_up(U32 a, U32 b)
 {

@@ -4,6 +4,7 @@
  */
 #include <string.h>
 
+#include "op/conv_gpu.h"
 #include "op/winograd.h"
 
 /* ---- shapes ---- */
@@ -142,6 +143,12 @@ LKSI_ITEM(winograd, in[0], in[1], in[2], out[0])
 LKSI_ITEM(winograd_data_grad, in[0], in[1], in[2], out[0])
 LKSI_ITEM(winograd_weight_grad, in[0], in[1], out[0])
 
+#define SCHEDULES(name, kernel)                                                                    \
+    static const struct lksi_schedule name##_schedules[] = {LKSI_GPU_LINES(name, kernel), {0}};
+SCHEDULES(winograd, product)
+SCHEDULES(winograd_data_grad, product)
+SCHEDULES(winograd_weight_grad, leaves)
+
 static const struct lksi_op winograd = {
     .name = "winograd",
     .contract = "contract/winograd.h",
@@ -154,6 +161,7 @@ static const struct lksi_op winograd = {
     .item = winograd_item_c,
     .ref_parts = lksi_winograd_ref_parts,
     .ref = lksi_winograd_ref,
+    .schedules = winograd_schedules,
     .grad = lksi_conv2d_grad,
     .absorb = lksi_conv2d_absorb,
     .flops = lksi_conv_flops,
@@ -173,6 +181,7 @@ static const struct lksi_op winograd_data_grad = {
     .item = winograd_data_grad_item_c,
     .ref_parts = lksi_winograd_data_grad_ref_parts,
     .ref = lksi_winograd_data_grad_ref,
+    .schedules = winograd_data_grad_schedules,
     .grad = lksi_conv2d_data_grad_grad,
     .absorb = lksi_conv2d_data_grad_absorb,
     .flops = lksi_conv_flops,
@@ -193,6 +202,7 @@ static const struct lksi_op winograd_weight_grad = {
     .item = winograd_weight_grad_item_c,
     .ref_parts = lksi_winograd_weight_grad_ref_parts,
     .ref = lksi_winograd_weight_grad_ref,
+    .schedules = winograd_weight_grad_schedules,
     .grad = lksi_conv2d_weight_grad_grad,
     .flops = lksi_conv_flops,
     .product = true,

@@ -41,7 +41,7 @@ REF_INLINE void patch(const F32 *x, U64 n, U32 h, U32 w, U32 channels, U32 row, 
         F32 d[16];
         for (U32 i = 0; i < 16; i++)
             d[i] = from[i][q];
-        lks_winograd_patch(d);
+        LKS_WINOGRAD_PATCH(F32, d)
         for (U32 i = 0; i < 16; i++)
             v[i][t][q] = d[i];
     }
@@ -56,7 +56,7 @@ REF_INLINE void kernels(struct block *b, const struct lksi_winograd_view *v, con
             const F32 *from = weights + (c + q) * v->c_step + (k0 + j) * v->k_step;
             for (U32 i = 0; j < lanes && i < 9; i++)
                 g[i] = from[(v->turned ? 8 - i : i) * v->tap];
-            lks_winograd_kernel(g, u);
+            LKS_WINOGRAD_KERNEL(F32, g, u)
             for (U32 i = 0; i < 16; i++)
                 b->u[i][q][j] = u[i];
         }
@@ -98,7 +98,7 @@ REF_INLINE void finish(const struct block *b, const struct lksi_winograd_view *v
         F32 m[16], y[4];
         for (U32 i = 0; i < 16; i++)
             m[i] = b->acc[i][t][j];
-        lks_winograd_outputs(m, y);
+        LKS_WINOGRAD_OUTPUTS(F32, m, y)
         for (U32 i = 0; i < 4; i++) {
             U32 row = 2 * th + i / 2, col = 2 * tw + i % 2;
             U64 e = ((n * v->oh + row) * v->ow + col) * v->k + k0 + j;
@@ -194,7 +194,7 @@ REF_INLINE void spread(struct weights *w, const struct lks_conv_dims *d, const F
                        ? dy[(((U64)n * d->oh + row) * d->ow + col) * d->k + w->k0 + j]
                        : 0.0f;
         }
-        lks_winograd_spread(e, f);
+        LKS_WINOGRAD_SPREAD(F32, e, f)
         for (U32 i = 0; i < 16; i++)
             w->f[i][j] = f[i];
     }
@@ -230,7 +230,7 @@ REF_INLINE void finish_weights(const struct weights *w, const struct place *p,
             F32 q[16], out[9];
             for (int i = 0; i < 16; i++)
                 q[i] = p[i].v.v[r][j];
-            lks_winograd_weights(q, out);
+            LKS_WINOGRAD_WEIGHTS(F32, q, out)
             for (U32 tap = 0; tap < 9; tap++)
                 dw[((U64)(w->k0 + j) * 9 + tap) * d->c + w->c0 + r] = out[tap] + 0.0f;
         }

@@ -159,6 +159,8 @@ static lks_status set_argument(struct lksi_stage *stage, int l, unsigned index)
         return lksi_kernel_set_data(k, index, &a->u.u64, sizeof a->u.u64);
     case LKSI_ARG_F32:
         return lksi_kernel_set_data(k, index, &a->u.f32, sizeof a->u.f32);
+    case LKSI_ARG_TURN: /* set again at each launch */
+        return lksi_kernel_set_data(k, index, &a->u.u32, sizeof a->u.u32);
     case LKSI_ARG_LOCAL:
         return lksi_kernel_set_data(k, index, NULL, (size_t)a->u.u64);
     }
@@ -217,20 +219,35 @@ static lks_status run_ref(struct lksi_stage *stage)
     return LKS_OK;
 }
 
+static lks_status run_launch(struct lksi_stage *stage, int l, uint32_t turn)
+{
+    const struct lksi_launch *launch = &stage->recipe.launch[l];
+    if (launch->host != NULL)
+        return launch->host(stage->dev, &stage->call, stage->in, stage->out, stage->work);
+    for (int i = 0; i < launch->n_arg; i++) {
+        lks_status st = launch->arg[i].kind == LKSI_ARG_TURN
+                            ? lksi_kernel_set_data(stage->kernel[l], (unsigned)i, &turn, sizeof turn)
+                            : LKS_OK;
+        if (st != LKS_OK)
+            return st;
+    }
+    return lksi_kernel_launch(stage->kernel[l], launch->dims, launch->global, launch->local);
+}
+
 lks_status lksi_stage_run(struct lksi_stage *stage)
 {
+    const struct lksi_recipe *r = &stage->recipe;
+    uint32_t turn = 0;
     if (stage->call.op->view)
         return LKS_OK;
     if (lksi_dev_is_ref(stage->dev))
         return run_ref(stage);
-    for (int l = 0; l < stage->recipe.n_launch; l++) {
-        const struct lksi_launch *launch = &stage->recipe.launch[l];
-        lks_status st =
-            launch->host != NULL
-                ? launch->host(stage->dev, &stage->call, stage->in, stage->out, stage->work)
-                : lksi_kernel_launch(stage->kernel[l], launch->dims, launch->global, launch->local);
+    for (int l = 0; l < r->n_launch; l++) {
+        lks_status st = run_launch(stage, l, turn);
         if (st != LKS_OK)
             return lksi_fail_prefix(st, "%s (%s): ", stage->call.op->name, stage->schedule->name);
+        if (l + 1 == r->turn_to && ++turn < r->turns)
+            l = r->turn_from - 1;
     }
     return LKS_OK;
 }

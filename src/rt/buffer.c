@@ -1,5 +1,6 @@
 /*
- * buffer.c - device memory: creation within the device's limits, parts, reads, writes, uploads.
+ * buffer.c - device memory: creation within the device's limits, parts, reads, writes, uploads; and
+ * memory of the host that the device reads by itself.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -89,6 +90,47 @@ fail:
     return st;
 }
 
+/* Memory that the device can read stays where it is while it is mapped. */
+static lks_status create_staging(struct lksi_buf *b)
+{
+    lks_status st;
+    cl_int e;
+    b->mem = clCreateBuffer(b->dev->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                            (size_t)b->bytes, NULL, &e);
+    if (e != CL_SUCCESS)
+        return lksi_cl_fail(e, "clCreateBuffer", "%.1f MiB of the host's memory for %s",
+                            MIB(b->bytes), b->dev->limits.name);
+    b->host = clEnqueueMapBuffer(b->dev->upload, b->mem, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                 (size_t)b->bytes, 0, NULL, NULL, &e);
+    if (e != CL_SUCCESS) {
+        st = lksi_cl_fail(e, "clEnqueueMapBuffer", "%.1f MiB of the host's memory for %s",
+                          MIB(b->bytes), b->dev->limits.name);
+        clReleaseMemObject(b->mem);
+        return st;
+    }
+    memset(b->host, 0, (size_t)b->bytes);
+    return LKS_OK;
+}
+
+lks_status lksi_buf_staging(struct lksi_buf **buf, struct lksi_dev *dev, uint64_t bytes)
+{
+    struct lksi_buf *b = NULL;
+    lks_status st = LKS_OK;
+    if (dev->id == NULL)
+        return lksi_buf_create(buf, dev, bytes);
+    b = lksi_alloc(1, sizeof *b);
+    if (b == NULL)
+        return LKS_E_MEMORY;
+    b->dev = dev;
+    b->bytes = bytes;
+    LKSI_TRY(create_staging(b));
+    *buf = b;
+    return LKS_OK;
+fail:
+    free(b);
+    return st;
+}
+
 /*
  * The region as an OpenCL object. It lives as long as its buffer: NVIDIA's driver 580 crashes when
  * overlapping sub-buffers of different sizes are released in another order than the reverse of
@@ -154,6 +196,9 @@ void lksi_buf_destroy(struct lksi_buf **buf)
     for (size_t i = b->n_region; i > 0; i--)
         clReleaseMemObject(b->region[i - 1].mem);
     free(b->region);
+    if (b->mem != NULL && b->host != NULL && /* of lksi_buf_staging */
+        clEnqueueUnmapMemObject(b->dev->upload, b->mem, b->host, 0, NULL, NULL) == CL_SUCCESS)
+        clFinish(b->dev->upload);
     if (b->mem != NULL && !b->is_part)
         clReleaseMemObject(b->mem);
     else if (!b->is_part)

@@ -79,7 +79,10 @@ lks_status lksi_buf_part(struct lksi_buf **buf, struct lksi_buf *parent, uint64_
                          uint64_t bytes);
 void lksi_buf_destroy(struct lksi_buf **buf);
 uint64_t lksi_buf_bytes(const struct lksi_buf *buf);
-/* Host address of a `ref` buffer; NULL on OpenCL devices. */
+/* Zeroed memory of the host at lksi_buf_host, for data on their way to the device: uploads from it
+ * need no copy in between and leave the host's threads alone. No kernel may use it. */
+lks_status lksi_buf_staging(struct lksi_buf **buf, struct lksi_dev *dev, uint64_t bytes);
+/* Host address of a staging buffer, and of any buffer of `ref`; else NULL. */
 void *lksi_buf_host(struct lksi_buf *buf);
 /* Queued in order with launches. Blocking calls return when the bytes are there. A non-blocking
  * write needs `data` unchanged until lksi_dev_wait of a later mark. */

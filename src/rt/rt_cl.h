@@ -71,7 +71,7 @@ struct lksi_region {
 struct lksi_buf {
     struct lksi_dev *dev;
     cl_mem mem;
-    char *host; /* `ref` */
+    char *host; /* `ref`, or where staging memory is mapped */
     uint64_t bytes;
     bool is_part; /* then `mem` belongs to the parent */
     struct lksi_region *region;

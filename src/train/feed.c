@@ -25,9 +25,8 @@ static lks_status create_feed(struct lks_trainer *t, struct lksi_feed *f)
     uint64_t x_bytes = batch * t->sample * sizeof(float);
     uint64_t hyper = 0, step = PIECE, table = 2 * PIECE, label = 3 * PIECE, x = label + labels;
     lks_status st = LKS_OK;
-    f->host = lksi_alloc_aligned((size_t)(x + x_bytes));
-    if (f->host == NULL)
-        return LKS_E_MEMORY;
+    LKSI_TRY(lksi_buf_staging(&f->staging, t->dev, x + x_bytes));
+    f->host = lksi_buf_host(f->staging);
     f->hyper = (float *)(void *)(f->host + hyper);
     f->step = (int32_t *)(void *)(f->host + step);
     f->table = (float *)(void *)(f->host + table);
@@ -64,7 +63,7 @@ void lksi_feeds_destroy(struct lks_trainer *t)
         lksi_buf_destroy(&f->label_buf);
         lksi_buf_destroy(&f->x_buf);
         lksi_buf_destroy(&f->buf);
-        free(f->host);
+        lksi_buf_destroy(&f->staging);
         f->host = NULL;
     }
 }

@@ -24,7 +24,8 @@ struct lks_dataset {
 
 /* The inputs of one step, on the host and on the device, uploaded in one piece. */
 struct lksi_feed {
-    unsigned char *host;
+    struct lksi_buf *staging;
+    unsigned char *host; /* the memory of `staging` */
     struct lksi_buf *buf, *hyper_buf, *step_buf, *table_buf, *label_buf, *x_buf; /* parts of buf */
     float *hyper, *table, *x; /* into host */
     int32_t *step, *label;
