@@ -4,8 +4,8 @@
  * those of conv.h. 16 multiplications make four outputs, where the direct contracts take 36; other
  * roundings, so other bits: a model chooses it (`algo: winograd`), a device never does.
  *
- * The outputs are cut into tiles of 2 x 2: tile (th, tw) holds rows 2*th, 2*th + 1 and columns 2*tw,
- * 2*tw + 1. What lies outside a picture counts as +0 where it is read, and is not written.
+ * The outputs are cut into tiles of 2 x 2: tile (th, tw) holds rows 2*th, 2*th + 1 and columns
+ * 2*tw, 2*tw + 1. What lies outside a picture counts as +0 where it is read, and is not written.
  *
  * winograd, y[n][oh][ow][k] from x, w and an optional bias[k]. For a tile and a k:
  *   1. For each c the patch d[i][j] = x[n][2*th + i - pad_h][2*tw + j - pad_w][c], i, j = 0..3, is
@@ -16,7 +16,8 @@
  *   2. For each c the kernel g[r][s] = w[k][r][s][c] is transformed (LKS_WINOGRAD_KERNEL):
  *        a[0][s] = g[0][s]   a[1][s] = ((g[0][s] + g[2][s]) + g[1][s]) * 0.5f
  *        a[3][s] = g[2][s]   a[2][s] = ((g[0][s] + g[2][s]) - g[1][s]) * 0.5f
- *      then the same along rows: u[i][0] = a[i][0], u[i][1] = ((a[i][0] + a[i][2]) + a[i][1]) * 0.5f, ...
+ *      then the same along rows: u[i][0] = a[i][0], u[i][1] = ((a[i][0] + a[i][2]) + a[i][1]) *
+ *      0.5f, ...
  *   3. At each of the 16 places m[i][j] = +0; for c upward: m = fma(v, u, m).
  *   4. The outputs (LKS_WINOGRAD_OUTPUTS):
  *        p[0][j] = (m[0][j] + m[1][j]) + m[2][j]   p[1][j] = (m[1][j] - m[2][j]) - m[3][j]
@@ -26,9 +27,9 @@
  *   7. y = y <= 0 ? +0 : y, if `relu` is set.
  *
  * winograd_data_grad, dx[n][h][w][c] from dy and w: the same over dy, with tiles of dx, the patch
- *   d[i][j] = dy[n][2*th + i + pad_h - 2][2*tw + j + pad_w - 2][k], the kernel turned by half a turn,
- *   g[r][s] = w[k][2 - r][2 - s][c], and the chain over k. Step 5 with extra = 2 (bias[c]); after step 6
- *   dx = mask <= 0 ? +0 : dx with extra = 1, as conv2d_data_grad.h has it.
+ *   d[i][j] = dy[n][2*th + i + pad_h - 2][2*tw + j + pad_w - 2][k], the kernel turned by half a
+ *   turn, g[r][s] = w[k][2 - r][2 - s][c], and the chain over k. Step 5 with extra = 2 (bias[c]);
+ *   after step 6 dx = mask <= 0 ? +0 : dx with extra = 1, as conv2d_data_grad.h has it.
  *
  * winograd_weight_grad, dw[k][r][s][c] from x and dy:
  *   1. The patch of x of each tile and c: v, by step 1 of winograd.
@@ -37,9 +38,10 @@
  *        t[0][j] = e[0][j]   t[1][j] = e[0][j] + e[1][j]
  *        t[3][j] = -e[1][j]  t[2][j] = e[0][j] - e[1][j]
  *      then the same along rows: f[i][0] = t[i][0], f[i][1] = t[i][0] + t[i][1], ...
- *   3. At each of the 16 places the sum over the batch by rule 8, whose positions are the tiles (rows
- *      th, columns tw): a leaf is acc = +0; for the tiles of the leaf upward: acc = fma(v, f, acc). The
- *      leaves of a cut sample meet in a tree, then the samples, or groups of joined samples. Its root is q.
+ *   3. At each of the 16 places the sum over the batch by rule 8, whose positions are the tiles
+ *      (rows th, columns tw): a leaf is acc = +0; for the tiles of the leaf upward: acc = fma(v, f,
+ *      acc). The leaves of a cut sample meet in a tree, then the samples, or groups of joined
+ *      samples. Its root is q.
  *   4. The weights (LKS_WINOGRAD_WEIGHTS):
  *        b[0][j] = q[0][j] + (q[1][j] + q[2][j]) * 0.5f   b[1][j] = (q[1][j] - q[2][j]) * 0.5f
  *        b[2][j] = (q[1][j] + q[2][j]) * 0.5f + q[3][j]
@@ -47,15 +49,17 @@
  *   5. dw = dw + 0.0f.
  *
  * Special values: a product with 0.5f is exact but for subnormal numbers. v reaches four times the
- * largest x of a patch and u 9/4 of the largest weight, so numbers above 2^126 may overflow here and not
- * in the direct contracts; infinities and NaNs reach all outputs of a tile. The sign of a zero in m, p or
- * q reaches no output, since additions follow up to the + 0.0f: a schedule may set it either way.
+ * largest x of a patch and u 9/4 of the largest weight, so numbers above 2^126 may overflow here
+ * and not in the direct contracts; infinities and NaNs reach all outputs of a tile. The sign of a
+ * zero in m, p or q reaches no output, since additions follow up to the + 0.0f: a schedule may set
+ * it either way.
  *
- * Error, with |.| taken of every operand in place of signs: at most C + 13 roundings (data gradient:
- * K + 13), each within half an ulp of sum over c of A'(|G||g||G'| . |B'||d||B|)A; that is up to 36 times
- * the largest product of each c in place of 9, so expect two to three times the error of the direct
- * contracts. Weight gradient: a leaf, its tree and 12 more, on the sums of |v||f|. Where a product with
- * 0.5f is subnormal, at most 2^-148 of it is lost in u. src/check/real_winograd.c holds these bounds.
+ * Error, with |.| taken of every operand in place of signs: at most C + 13 roundings (data
+ * gradient: K + 13), each within half an ulp of sum over c of A'(|G||g||G'| . |B'||d||B|)A; that is
+ * up to 36 times the largest product of each c in place of 9, so expect two to three times the
+ * error of the direct contracts. Weight gradient: a leaf, its tree and 12 more, on the sums of
+ * |v||f|. Where a product with 0.5f is subnormal, at most 2^-148 of it is lost in u.
+ * src/check/real_winograd.c holds these bounds.
  */
 #ifndef LKS_CONTRACT_WINOGRAD_H
 #define LKS_CONTRACT_WINOGRAD_H
@@ -68,7 +72,7 @@ LKS_INLINE U32 lks_winograd_tiles(U32 size)
     return (size + 1u) / 2u;
 }
 
-/* ---- the transforms, on private arrays [row][column] of type T: F32, or vectors of it in kernels ---- */
+/* ---- the transforms, on private arrays [row][column] of T: F32, or vectors in kernels ---- */
 
 /* Step 1: d[16] becomes v in place. */
 #define LKS_WINOGRAD_PATCH_LINE(T, d0, d1, d2, d3)                                                 \
@@ -168,7 +172,7 @@ LKS_INLINE U32 lks_winograd_tiles(U32 size)
 
 /* ---- items ---- */
 
-/* d[side * side]: the square of image n of x[n][h][w][c] at (row, col), which wrap where negative. */
+/* d[side * side]: the square of image n of x[n][h][w][c] at (row, col); they wrap if negative. */
 LKS_INLINE void lks_winograd_load(LKS_GLOBAL LKS_CONST F32 *x, U64 n, U32 h, U32 w, U32 channels,
                                   U32 row, U32 col, U32 side, U32 c, F32 *d)
 {
