@@ -65,7 +65,8 @@ struct lksi_check_options {
     const char *op, *schedule, *regime; /* only this one; NULL: all */
     int only_case;                      /* 1 + index; 0: all */
     double max_flops;                   /* only cases of at most so many operations; 0: all */
-    int smallest; /* only so many cases for each set of kernels, the smallest ones; 0: all */
+    int smallest; /* only so many cases for each set of kernels, the smallest ones (smallest.h), and
+                   * the smallest of each schedule whatever max_flops says; 0: all */
     uint64_t seed;
     bool long_run;
 };

@@ -158,7 +158,8 @@ static lks_status add_trials(struct walk *w, int slot)
 
 static bool too_big(const struct walk *w, const struct lksi_oracle *o)
 {
-    return w->options->max_flops > 0.0 && lksi_op_flops(&o->call) > w->options->max_flops;
+    return w->options->max_flops > 0.0 && w->options->smallest == 0 &&
+           lksi_op_flops(&o->call) > w->options->max_flops;
 }
 
 /* Next cases of the operator; *more false when they are used up. */
@@ -301,7 +302,7 @@ static lks_status run_op(struct walk *w)
     bool more = true;
     if (w->options->smallest > 0 && !lksi_dev_is_ref(w->dev))
         LKSI_TRY(lksi_smallest_find(&w->smallest, w->dev, w->op, w->options->long_run,
-                                    w->options->smallest));
+                                    w->options->smallest, w->options->max_flops));
     for (int index = 0; more;) {
         LKSI_TRY(gather(w, &index, &more));
         LKSI_TRY(build(w, &program));

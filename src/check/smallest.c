@@ -48,25 +48,29 @@ static lks_status note(struct lksi_smallest *s, const struct lksi_limits *limits
     return LKS_OK;
 }
 
-/* `a` comes before `b` among the cases of the same kernels. */
+/* Among the cases of one schedule, or of one set of its kernels: `a` comes before `b`. */
 static bool before(const struct lksi_smallest_entry *a, const struct lksi_smallest_entry *b)
 {
-    return a->row == b->row && a->kernels == b->kernels &&
-           (a->flops < b->flops || (a->flops == b->flops && a->case_index < b->case_index));
+    return a->flops < b->flops || (a->flops == b->flops && a->case_index < b->case_index);
 }
 
-static void take(struct lksi_smallest *s, int keep)
+static void take(struct lksi_smallest *s, int keep, double max_flops)
 {
     for (size_t i = 0; i < s->count; i++) {
-        int smaller = 0;
-        for (size_t k = 0; k < s->count && smaller < keep; k++)
-            smaller += before(&s->entry[k], &s->entry[i]);
-        s->entry[i].taken = smaller < keep;
+        struct lksi_smallest_entry *e = &s->entry[i];
+        int smaller = 0, smaller_of_row = 0;
+        for (size_t k = 0; k < s->count; k++) {
+            bool counts = s->entry[k].row == e->row && before(&s->entry[k], e);
+            smaller_of_row += counts;
+            smaller += counts && s->entry[k].kernels == e->kernels;
+        }
+        e->taken = smaller < keep && (max_flops <= 0.0 || e->flops <= max_flops);
+        e->taken |= smaller_of_row == 0;
     }
 }
 
 lks_status lksi_smallest_find(struct lksi_smallest *s, struct lksi_dev *dev,
-                              const struct lksi_op *op, bool long_run, int keep)
+                              const struct lksi_op *op, bool long_run, int keep, double max_flops)
 {
     const struct lksi_limits *limits = lksi_dev_limits(dev);
     lks_status st = LKS_OK;
@@ -81,7 +85,7 @@ lks_status lksi_smallest_find(struct lksi_smallest *s, struct lksi_dev *dev,
             st = note(s, limits, &o, r, schedule);
         lksi_oracle_close(&o);
     }
-    take(s, keep);
+    take(s, keep, max_flops);
 fail:
     return st;
 }

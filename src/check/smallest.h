@@ -24,10 +24,11 @@ struct lksi_smallest {
 
 /*
  * Takes, for each schedule of `op` and each set of kernels it launches, the `keep` cases of fewest
- * operations among those that it serves on `dev`; the first ones of equal cases.
+ * operations among those that it serves on `dev`; the first ones of equal cases. With `max_flops`
+ * above 0 larger ones are left out, but for the smallest case of a schedule, so that each one runs.
  */
 lks_status lksi_smallest_find(struct lksi_smallest *s, struct lksi_dev *dev,
-                              const struct lksi_op *op, bool long_run, int keep);
+                              const struct lksi_op *op, bool long_run, int keep, double max_flops);
 bool lksi_smallest_has(const struct lksi_smallest *s, size_t row, int case_index);
 void lksi_smallest_close(struct lksi_smallest *s);
 

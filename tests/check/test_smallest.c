@@ -45,6 +45,25 @@ static void expect_smallest(const struct lksi_smallest *s, int keep)
     }
 }
 
+/* With a limit nothing above it is taken but the smallest case of a schedule, which always is. */
+static void expect_limited(struct lksi_dev *dev, struct lksi_smallest *s)
+{
+    int rows = 0, over = 0;
+    EXPECT_OK(lksi_smallest_find(s, dev, lksi_op_find("conv2d"), false, 2, 1.0));
+    for (size_t i = 0; i < s->count; i++) {
+        bool least = true, first = true;
+        for (size_t k = 0; k < s->count; k++) {
+            least &= s->entry[k].row != s->entry[i].row || s->entry[k].flops >= s->entry[i].flops;
+            first &= s->entry[k].row != s->entry[i].row || k >= i;
+        }
+        rows += first;
+        over += s->entry[i].taken;
+        cr_assert(!s->entry[i].taken || least, "row %zu, case %d", s->entry[i].row,
+                  s->entry[i].case_index);
+    }
+    cr_assert(rows > 1 && over == rows, "%d cases of %d schedules", over, rows);
+}
+
 /* A convolution has kernels of many macros, and schedules that serve some cases only. */
 Test(smallest, every_kernel)
 {
@@ -52,15 +71,16 @@ Test(smallest, every_kernel)
     struct lksi_smallest s = {0};
     size_t sets = 0;
     for (int keep = 1; keep <= 3; keep++) {
-        EXPECT_OK(lksi_smallest_find(&s, dev, lksi_op_find("conv2d"), false, keep));
+        EXPECT_OK(lksi_smallest_find(&s, dev, lksi_op_find("conv2d"), false, keep, 0));
         cr_assert(s.count > 30, "%zu entries", s.count);
         expect_smallest(&s, keep);
     }
-    EXPECT_OK(lksi_smallest_find(&s, dev, lksi_op_find("conv2d"), false, 1));
+    EXPECT_OK(lksi_smallest_find(&s, dev, lksi_op_find("conv2d"), false, 1, 0));
     for (size_t i = 0; i < s.count; i++)
         sets += s.entry[i].taken;
     cr_assert(sets > 5 && sets < s.count, "%zu sets of kernels in %zu entries", sets, s.count);
     cr_assert(!lksi_smallest_has(&s, 0, 100000));
+    expect_limited(dev, &s);
     lksi_smallest_close(&s);
     lksi_dev_close(&dev);
 }
