@@ -19,10 +19,12 @@ static lks_status check_exists(const struct lksi_node *node, const char *path)
     if (access(path, F_OK) == 0 || errno != ENOENT)
         return LKS_OK; /* opening it says more */
     if (node->text[0] == '/')
-        return lksi_node_fail(node, "`%s`: No such file or directory; check the spelling", path);
-    return lksi_node_fail(node, "`%s`: No such file or directory; paths start at the folder of the "
-                                "model file, so this one is `%s`",
-                          node->text, path);
+        (void)lksi_node_fail(node, "`%s`: No such file or directory; check the spelling", path);
+    else
+        (void)lksi_node_fail(node, "`%s`: No such file or directory; paths start at the folder of "
+                                   "the model file, so this one is `%s`",
+                             node->text, path);
+    return LKS_E_IO;
 }
 
 /* A path of the file, seen from the file's own folder; NULL for a missing `key` without example. */

@@ -5,6 +5,7 @@
  * (lksi_dev.identity). Its digest, the key of admission verdicts, is the SHA-256 of the binary;
  * where kernels are compiled late the binary grows with use, and the digest is the key itself.
  */
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,33 +30,67 @@ static lks_status make_key(const struct lksi_dev *dev, struct lksi_part *part)
     return lksi_hash_texts(part->key, texts, LKSI_COUNT(texts));
 }
 
-/* Fails with the first lines of the build log and the unit that it names. */
+/* "op/vec.h:20", where the log's first error lies; compilers write "error: FILE:LINE:" or
+ * "FILE:LINE:COLUMN: error:". False if none is told so. */
+static bool error_place(const char *log, char place[96])
+{
+    for (const char *line = log; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n') {
+        size_t length = strcspn(line, "\n");
+        const char *error = strstr(line, "error: "), *from = line, *colon;
+        if (error == NULL || error >= line + length)
+            continue;
+        if (strncmp(line, "error: ", 7) == 0)
+            from += 7;
+        colon = memchr(from, ':', length - (size_t)(from - line));
+        if (colon == NULL || colon == from || !isdigit((unsigned char)colon[1]))
+            continue;
+        snprintf(place, 96, "%.*s", (int)(colon + 1 + strspn(colon + 1, "0123456789") - from), from);
+        return true;
+    }
+    return false;
+}
+
+/* The first lines of the log, each once: a fault in a shared header comes with each of its users. */
+static void shorten(char *log)
+{
+    char *to = log, *line = log;
+    for (int lines = 0; *line != '\0' && lines < 6;) { /* the rest are mostly consequences */
+        size_t length = strcspn(line, "\n") + 1;
+        bool last = line[length - 1] == '\0', told = false;
+        for (char *old = log; old < to && !told; old += strcspn(old, "\n") + 1)
+            told = strcspn(old, "\n") + 1 == length && memcmp(old, line, length) == 0;
+        if (!told) {
+            memmove(to, line, length);
+            to += length;
+            lines++;
+        }
+        if (last)
+            break;
+        line += length;
+    }
+    if (to > log)
+        to[-1] = '\0';
+}
+
+/* Fails with the place that the build log names, and its first lines. */
 static lks_status build_failed(const struct lksi_dev *dev, const struct lksi_part *part,
                                cl_program program, cl_int error)
 {
     size_t bytes = 0;
-    char *log = NULL, name[80] = "", first[80];
+    char *log = NULL, name[80], place[96];
     lks_status st;
     clGetProgramBuildInfo(program, dev->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
     log = calloc(bytes + 1, 1);
     if (log != NULL)
         clGetProgramBuildInfo(program, dev->id, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
-    for (size_t i = 0; i < part->n_units; i++) {
-        lksi_source_name(part->unit[i], i, name);
-        if (log != NULL && strstr(log, name) != NULL)
-            break;
-    }
-    if (log != NULL) { /* six lines tell enough; the rest are mostly consequences */
-        char *end = log;
-        for (int line = 0; line < 6 && end != NULL; line++)
-            end = strchr(end + (line > 0), '\n');
-        if (end != NULL)
-            *end = '\0';
-    }
-    lksi_source_name(part->unit[0], 0, first);
+    lksi_source_name(part->unit[0], 0, name);
+    if (log == NULL || !error_place(log, place))
+        snprintf(place, sizeof place, "%s%s", name, part->n_units > 1 ? " and others" : "");
+    if (log != NULL)
+        shorten(log);
     st = lksi_fail(LKS_E_DEVICE, "%s: clBuildProgram failed on %s: %s (%d), options %s: %.1500s",
-                   part->n_units == 1 ? first : name, dev->limits.name, lksi_cl_name(error), error,
-                   part->options, log != NULL ? log : "(no log)");
+                   place, dev->limits.name, lksi_cl_name(error), error, part->options,
+                   log != NULL ? log : "(no log)");
     free(log);
     return st;
 }

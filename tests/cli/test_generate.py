@@ -112,11 +112,13 @@ class Generate(Case):
                 ("by: between", "by: betwen", "did you mean `between`"),
                 ("of: c_between, by: between", "from: c_between", "unknown key `from`"),
                 ("by: between", "by: noise", "gradient1"),
-                ("of: c_between, by: between", "of: fake, by: noise", "batch"),
                 ("- gradient: {of: c_between, by: between}", "- gradient", "needs keys")):
             self.assertIn(old, WGAN_GP)
             write(self.model, WGAN_GP.replace(old, new))
             self.bad(2, ["model.yaml:28:", part], "summary", self.model)
+        # through the generator's batch normalisations
+        write(self.model, WGAN_GP.replace("of: c_between, by: between", "of: fake, by: noise"))
+        self.good("summary", self.model)
 
 
 if __name__ == "__main__":

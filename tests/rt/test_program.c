@@ -127,6 +127,51 @@ Test(program, a_broken_kernel_names_its_unit_and_line)
     lksi_dev_close(&dev);
 }
 
+/* Builds op/one.cl and op/two.cl of a folder, and expects a failure at `place`. */
+static void expect_place(struct lksi_dev *dev, const char *place)
+{
+    static const struct lksi_unit units[] = {{.source = "op/one.cl", .defines = "WIDE=1"},
+                                             {.source = "op/two.cl", .defines = "WIDE=2"}};
+    struct lksi_program *program = NULL;
+    char start[100], line[100];
+    int told = 0;
+    EXPECT_FAIL(LKS_E_DEVICE, lksi_program_build(&program, dev, units, 2, silent), place);
+    snprintf(start, sizeof start, "%s: clBuildProgram failed", place);
+    snprintf(line, sizeof line, "error: %s:", place);
+    const char *message = lks_error_message();
+    cr_expect(strncmp(message, start, strlen(start)) == 0, "%s", message);
+    for (const char *p = message; (p = strstr(p, line)) != NULL; p++)
+        told++;
+    cr_expect_eq(told, 1, "once, though two units have it: %s", message);
+}
+
+Test(program, a_fault_is_placed_in_the_file_that_has_it)
+{
+    static const char good[] = "#define SHARED 1\n", text[] =
+        "#include \"contract/num.h\"\n\n#include \"op/shared.h\"\n#include \"part.cl\"\n"
+        "__kernel void LKS_KERNEL(write)(__global I32 *x) { x[0] = SHARED + PART + WIDE; }\n";
+    static const char num[] = "#ifndef LKS_NUM_H\n#define LKS_NUM_H\ntypedef int I32;\n#endif\n";
+    char *folder = scratch_make(), two[600];
+    struct lksi_dev *dev = NULL;
+    OPEN_CPU(dev);
+    mkdir(in_folder(folder, "op"), 0700);
+    mkdir(in_folder(folder, "contract"), 0700);
+    snprintf(two, sizeof two, "%sint later(void) { return missing_word; }\n", text);
+    write_bytes(in_folder(folder, "op/one.cl"), text, sizeof text - 1);
+    write_bytes(in_folder(folder, "op/two.cl"), two, strlen(two));
+    write_bytes(in_folder(folder, "op/part.cl"), "#define PART 12\n", 16);
+    write_bytes(in_folder(folder, "op/shared.h"), good, sizeof good - 1);
+    write_bytes(in_folder(folder, "contract/num.h"), num, sizeof num - 1);
+    dev->kernel_dir = strdup(folder);
+    expect_place(dev, "op/two.cl:6"); /* behind its includes */
+    write_bytes(in_folder(folder, "op/shared.h"), "\n\nmissing_word;\n", 16);
+    expect_place(dev, "op/shared.h:3");
+    write_bytes(in_folder(folder, "contract/num.h"), "typedef int I32;\nmissing_word;\n", 31);
+    expect_place(dev, "contract/num.h:2");
+    lksi_dev_close(&dev);
+    scratch_remove(folder);
+}
+
 Test(program, relaxed_options_are_refused)
 {
     static const char *const options[] = {"-cl-fast-relaxed-math", "-cl-mad-enable",
