@@ -4,8 +4,10 @@
  * LKS_BINARY lists them; `add`, for equal shapes, has a header of its own and the same bits.
  *
  * 1. f is one operation, rounded once: half an ulp. maximum, minimum and the comparisons are exact.
+ *    pow is lks_pow of pow.h, 1 ulp, with its special values.
  * Special values follow IEEE-754. maximum and minimum give a where a and b are equal, so that
- * maximum(-0, +0) = -0, and a NaN if either is one. A comparison with a NaN is 0.
+ * maximum(-0, +0) = -0, and a NaN if either is one. A comparison with a NaN is 0. mul_zero is the
+ * product, but +0 where a or b is a zero, whatever the other one is: gradients of pow need 0 * inf.
  *
  * LKS_BINARY_PICK lists the gradients of maximum and minimum: dx = condition(a, b) ? dy : +0, in
  * the shape of dy, which is that of a and b broadcast. On ties all of it flows into a.
@@ -14,6 +16,7 @@
 #define LKS_CONTRACT_BINARY_H
 
 #include "contract/num.h"
+#include "contract/pow.h"
 
 /* Axes of y, outermost first; neighbours that both operands pass alike are one axis. a and b are
  * the steps of the operands along them, 0 where one repeats. */
@@ -48,6 +51,8 @@ LKS_INLINE struct lks_pair lks_binary_at(LKS_CONST struct binary_dims *d, U64 i)
     U(add_wide, a + b)                                                                             \
     U(sub, a - b)                                                                                  \
     U(mul, a * b)                                                                                  \
+    U(mul_zero, lks_select(a == 0.0f || b == 0.0f, 0.0f, a * b))                                   \
+    U(pow, lks_pow(a, b))                                                                          \
     U(div, lks_div(a, b))                                                                          \
     U(maximum, lks_select(a >= b || lks_isnan(a), a, b))                                           \
     U(minimum, lks_select(a <= b || lks_isnan(a), a, b))                                           \

@@ -9,8 +9,10 @@
  *     tanh     0.7369      gelu     1.4081
  *     sinpi    0.9644      sin      0.7185
  *                          cos      0.7176   expm1    0.9588
+ *                                            pow      0.7903
  *
- * exp, sigmoid and sinpi have theirs where the result is subnormal or next to it.
+ * pow is asked with one exponent an input, drawn (tests/math/functions.h). exp, sigmoid, pow and
+ * sinpi have theirs where the result is subnormal or next to it.
  */
 #ifndef LKS_CONTRACT_ELEMENTARY_H
 #define LKS_CONTRACT_ELEMENTARY_H
@@ -21,5 +23,6 @@
 #include "contract/sigmoid.h"
 #include "contract/erf.h"
 #include "contract/trig.h"
+#include "contract/pow.h"
 
 #endif

@@ -1,11 +1,14 @@
 /*
  * unary.h - contract of the functions of one element, y = f(x), and of their gradients.
  *
- * LKS_UNARY_STEP, LKS_UNARY_LINEAR and LKS_UNARY_CURVED list them; a line there makes operators:
+ * LKS_UNARY_STEP, LKS_UNARY_LINEAR, LKS_UNARY_CURVED, LKS_UNARY_LOG and LKS_UNARY_POWER list them; a
+ * line there makes operators:
  *     NAME        y  = f(x)
  *     NAME_grad   dx = slope(v) * dy                 v is x or y, as the line says
  *     NAME_grad2  dv = (curve(v) * dy) * ddx         the gradient of NAME_grad by v
- * The gradient of steps is zero; linear ones are straight lines, whose second gradient is zero.
+ * The gradient of steps is zero; linear ones are straight lines, whose second gradient is zero. Of a
+ * power NAME alone is made: its gradient is a x^(a-1) dy, in three operators, with a-1 rounded to
+ * float; nothing flows for a = 0, so that each derivative of a whole power after its last is zero.
  *
  * 1. f, slope and curve are the expressions of the table, from left to right, rounded once an
  *    operation; a and b are numbers of the operator (a slope, a limit, ...), and the functions lks_*
@@ -14,7 +17,7 @@
  * Error bounds, in units of half an ulp of the result unless said otherwise:
  *     exact      abs neg sign floor ceil round clamp thresholded_relu
  *     1          square sqrt reciprocal leaky_relu add_const mul_const div_const hard_sigmoid
- *     2          exp log erf sigmoid tanh sin cos softsign, hard_swish
+ *     2          exp log erf sigmoid tanh sin cos softsign, hard_swish, pow_const
  *     4          softplus silu gelu, elu (of its curved half)
  *     8          mish
  *     gelu_tanh  4 + 4 |u| / (1 + exp(u)), u twice the argument of the tanh
@@ -182,7 +185,6 @@ LKS_ELEMENT F32 lks_square(F32 x)
       lks_select(lks_fma(v, a, b) <= 0.0f, 0.0f,                                                   \
                  lks_select(lks_fma(v, a, b) >= 1.0f, 1.0f, lks_fma(v + v, a, b))),                \
       lks_select(lks_fma(v, a, b) > 0.0f && lks_fma(v, a, b) < 1.0f, a + a, 0.0f))                 \
-    U(log, X, POSITIVE, lks_log(v), lks_div(1.0f, v), -lks_square(lks_div(1.0f, v)))               \
     U(mish, X, ANY, v * lks_mish_part(v, 0), lks_mish_slope(v), lks_mish_curve(v))                 \
     U(reciprocal, Y, NONZERO, lks_div(1.0f, v), -(v * v), -2.0f * v)                               \
     U(sigmoid, Y, ANY, lks_sigmoid(v), v * (1.0f - v), lks_fma(-2.0f, v, 1.0f))                    \
@@ -194,6 +196,13 @@ LKS_ELEMENT F32 lks_square(F32 x)
     U(sqrt, Y, POSITIVE, lks_sqrt(v), lks_div(0.5f, v), -lks_div(lks_div(0.5f, v), v))             \
     U(square, X, ANY, v * v, v + v, 2.0f)                                                          \
     U(tanh, Y, ANY, lks_tanh(v), lks_fma(-v, v, 1.0f), -2.0f * v)
+
+/* As the curved ones; it has gradients of every order. */
+#define LKS_UNARY_LOG(U)                                                                           \
+    U(log, X, POSITIVE, lks_log(v), lks_div(1.0f, v), -lks_square(lks_div(1.0f, v)))
+
+/* U(name, f(v)): the gradient is made of powers. */
+#define LKS_UNARY_POWER(U) U(pow_const, lks_pow(v, a))
 
 /* ---- what a line makes ---- */
 
@@ -244,7 +253,9 @@ LKS_ELEMENT F32 lks_square(F32 x)
     LKS_UNARY_CURVE(name##_grad2_item, name##_grad2_of, curve)
 
 LKS_UNARY_STEP(LKS_UNARY_MAKE_STEP)
+LKS_UNARY_POWER(LKS_UNARY_MAKE_STEP)
 LKS_UNARY_LINEAR(LKS_UNARY_MAKE_LINEAR)
 LKS_UNARY_CURVED(LKS_UNARY_MAKE_CURVED)
+LKS_UNARY_LOG(LKS_UNARY_MAKE_CURVED)
 
 #endif

@@ -17,8 +17,10 @@ extern "C" {
  * at the last one (channels), and one that is 1 or missing repeats, so that [C] goes with [H,W,C].
  * The gradient of a repeated operand is summed over the axes along which it was repeated. The
  * quotient is correctly rounded; where operands of maximum and minimum are equal, a is the result
- * and takes the gradient; comparisons give 1 or 0 and have gradient 0. LKS_E_ARGUMENT if shapes do
- * not fit.
+ * and takes the gradient; comparisons give 1 or 0 and have gradient 0. pow is a to the power b, with
+ * the special values of C: NaN where a < 0 and b is no integer, 1 where b is 0. Its gradient for a is
+ * b a^(b-1), and 0 where b is 0; for b it is a^b log a, which is NaN where a < 0, 0 where a is 0 and
+ * b > 0, and infinite where both are 0. LKS_E_ARGUMENT if shapes do not fit.
  */
 LKS_API lks_status lks_graph_add(lks_graph *graph, lks_value a, lks_value b, lks_value *y);
 LKS_API lks_status lks_graph_sub(lks_graph *graph, lks_value a, lks_value b, lks_value *y);
@@ -29,12 +31,14 @@ LKS_API lks_status lks_graph_minimum(lks_graph *graph, lks_value a, lks_value b,
 LKS_API lks_status lks_graph_equal(lks_graph *graph, lks_value a, lks_value b, lks_value *y);
 LKS_API lks_status lks_graph_greater(lks_graph *graph, lks_value a, lks_value b, lks_value *y);
 LKS_API lks_status lks_graph_less(lks_graph *graph, lks_value a, lks_value b, lks_value *y);
+LKS_API lks_status lks_graph_pow(lks_graph *graph, lks_value a, lks_value b, lks_value *y);
 
-/* y = x + number, x * number, x / number, element by element, any shape; the number is rounded to
- * float. LKS_E_ARGUMENT if it is not finite, or a divisor is 0. */
+/* y = x + number, x * number, x / number, x to the power number, element by element, any shape; the
+ * number is rounded to float. LKS_E_ARGUMENT if it is not finite, or a divisor is 0. */
 LKS_API lks_status lks_graph_add_number(lks_graph *graph, lks_value x, double number, lks_value *y);
 LKS_API lks_status lks_graph_mul_number(lks_graph *graph, lks_value x, double number, lks_value *y);
 LKS_API lks_status lks_graph_div_number(lks_graph *graph, lks_value x, double number, lks_value *y);
+LKS_API lks_status lks_graph_pow_number(lks_graph *graph, lks_value x, double number, lks_value *y);
 
 /* Layers with one learned number a channel (last dimension). `params` may be NULL. */
 struct lks_channel_params {

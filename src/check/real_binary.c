@@ -37,6 +37,8 @@ static double operand(const struct lksi_real_io *io, int k, uint64_t e)
 REAL(add_wide, a + b, 1)
 REAL(sub, a - b, 1)
 REAL(mul, a *b, 1)
+REAL(mul_zero, a == 0 || b == 0 ? 0 : a * b, 1)
+REAL(power, pow(a, b), 2)
 REAL(div_real, a / b, 1)
 REAL(maximum, a > b ? a : b, 0)
 REAL(minimum, a < b ? a : b, 0)
@@ -76,6 +78,8 @@ const struct lksi_real_entry lksi_real_binary[] = {
     {"minimum_grad_a", minimum_grad_a},
     {"minimum_grad_b", minimum_grad_b},
     {"mul", mul},
+    {"mul_zero", mul_zero},
+    {"pow", power},
     {"sub", sub},
     {NULL, NULL},
 };

@@ -156,6 +156,7 @@ static struct value mish_curve(double x)
 #define STEPS(F)                                                                                   \
     F(ceil, with(ceil(v), 0))                                                                      \
     F(floor, with(floor(v), 0))                                                                    \
+    F(pow_const, with(pow(v, a), 2))                                                               \
     F(round, with(rint(v), 0))                                                                     \
     F(sign, with(sign(v), 0))
 #define LINEAR(F)                                                                                  \

@@ -87,6 +87,7 @@ TWO(minimum)
 TWO(equal)
 TWO(greater)
 TWO(less)
+TWO(pow)
 
 /* ---- a value and a number ---- */
 
@@ -116,6 +117,11 @@ lks_status lks_graph_div_number(lks_graph *g, lks_value x, double number, lks_va
         return lksi_fail(LKS_E_ARGUMENT, "div_const: the number is %g, which is 0 as a float",
                          number);
     return apply_number(g, "div_const", x, number, y);
+}
+
+lks_status lks_graph_pow_number(lks_graph *g, lks_value x, double number, lks_value *y)
+{
+    return apply_number(g, "pow_const", x, number, y);
 }
 
 /* ---- a value and a parameter a channel ---- */

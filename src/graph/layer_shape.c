@@ -43,7 +43,8 @@ struct lksi_move_attr lksi_move_all(int rank)
     return a;
 }
 
-/* Parts of an input from behind its end, where a move finds nothing and puts `value`. */
+/* Parts of an input from behind its end, where a move finds nothing and puts `value`. The gradient
+ * that would come back is not 0 but 0 times what meets it, a NaN at times: it is stopped. */
 static lks_status constant(lks_graph *g, float value, int rank, const int64_t *dims, lks_value *y)
 {
     int64_t shape[LKS_MAX_AXES] = {1, 1, 1, 1};
@@ -71,6 +72,8 @@ static lks_status constant(lks_graph *g, float value, int rank, const int64_t *d
         a.axis[k + 1].size = (int32_t)dims[k];
     memcpy(&a.value, &value, sizeof a.value);
     lks_status st = lksi_layer_view(g, "constant", x, rank, shape, &x);
+    if (st == LKS_OK)
+        st = lksi_layer_apply(g, "constant", "stop_gradient", NULL, 1, &x, &x);
     return st == LKS_OK ? lksi_layer_apply(g, "constant", "move", &a, 1, &x, y) : st;
 }
 

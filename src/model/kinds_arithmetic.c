@@ -61,6 +61,12 @@ static lks_status build_div(const struct lksi_layer_in *l, lks_value *y)
     return join_or_number(l, "by", "by: 2.0", 1.0, lks_graph_div, lks_graph_div_number, y);
 }
 
+static lks_status build_pow(const struct lksi_layer_in *l, lks_value *y)
+{
+    return join_or_number(l, "exponent", "exponent: 2.5", 1.0, lks_graph_pow, lks_graph_pow_number,
+                          y);
+}
+
 #define JOIN(name)                                                                                 \
     static lks_status build_##name(const struct lksi_layer_in *l, lks_value *y)                    \
     {                                                                                              \
@@ -143,6 +149,13 @@ const struct lksi_kind lksi_kinds_arithmetic[] = {
      .max_in = 2,
      .keys = {"by"},
      .build = build_div},
+    {.word = "pow",
+     .prefix = "pow",
+     .example = "pow: {exponent: 2.5}",
+     .min_in = 1,
+     .max_in = 2,
+     .keys = {"exponent"},
+     .build = build_pow},
     JOIN_ENTRY(maximum, 8),
     JOIN_ENTRY(minimum, 8),
     JOIN_ENTRY(equal, 2),

@@ -151,18 +151,24 @@ static lks_status grad_sub(const struct lksi_backward *g)
     return st == LKS_OK ? settle(g, 1, v) : st;
 }
 
-static lks_status grad_mul(const struct lksi_backward *g)
+/* da = dy b, db = dy a, by the operator `op`. */
+static lks_status product(const struct lksi_backward *g, const char *op)
 {
     lks_status st = LKS_OK;
     lksi_value v;
     for (int k = 0; k < 2 && st == LKS_OK; k++) {
         if (!g->need[k])
             continue;
-        st = lksi_apply(g->b, "mul", NULL, &v, g->dout[0], g->in[1 - k]);
+        st = lksi_apply(g->b, op, NULL, &v, g->dout[0], g->in[1 - k]);
         if (st == LKS_OK)
             st = settle(g, k, v);
     }
     return st;
+}
+
+static lks_status grad_mul(const struct lksi_backward *g)
+{
+    return product(g, "mul");
 }
 
 /* da = dy / b, db = -(dy / b) y */
@@ -179,6 +185,40 @@ static lks_status grad_div(const struct lksi_backward *g)
     if (st == LKS_OK)
         st = lksi_apply(g->b, "neg", &none, &v, v);
     return st == LKS_OK ? settle(g, 1, v) : st;
+}
+
+/* da = dy b a^(b-1), db = dy y log(a). A factor of 0 wins over an infinite one: a power whose
+ * exponent is 0 is flat at a = 0 too, and so is each derivative of a whole power after its last. */
+static lks_status grad_pow(const struct lksi_backward *g)
+{
+    const struct lksi_unary_attr none = {0}, less = {-1.0f, 0.0f};
+    const lksi_value a = g->in[0], b = g->in[1];
+    lksi_value part, v;
+    lks_status st = LKS_OK;
+    if (g->need[0]) {
+        st = lksi_apply(g->b, "add_const", &less, &v, b);
+        if (st == LKS_OK)
+            st = lksi_apply(g->b, "pow", NULL, &v, a, v);
+        if (st == LKS_OK)
+            st = lksi_apply(g->b, "mul_zero", NULL, &part, g->dout[0], b);
+        if (st == LKS_OK)
+            st = lksi_apply(g->b, "mul_zero", NULL, &v, part, v);
+        if (st == LKS_OK)
+            st = settle(g, 0, v);
+    }
+    if (st != LKS_OK || !g->need[1])
+        return st;
+    st = lksi_apply(g->b, "log", &none, &v, a);
+    if (st == LKS_OK)
+        st = lksi_apply(g->b, "mul_zero", NULL, &part, g->dout[0], g->out[0]);
+    if (st == LKS_OK)
+        st = lksi_apply(g->b, "mul_zero", NULL, &v, part, v);
+    return st == LKS_OK ? settle(g, 1, v) : st;
+}
+
+static lks_status grad_mul_zero(const struct lksi_backward *g)
+{
+    return product(g, "mul_zero");
 }
 
 static lks_status pick(const struct lksi_backward *g)
@@ -305,12 +345,13 @@ static bool test_three(int index, bool long_run, struct lksi_call *call, void *a
     return test_case(index, long_run, 3, call);
 }
 
-/* Divisors stay away from 0, where differences see slopes. */
-static uint32_t test_divisor(const struct lksi_call *call, int index, uint32_t bits)
+/* Divisors stay away from 0, where differences see slopes, and the bases of powers above it. */
+static uint32_t test_operand(const struct lksi_call *call, int index, uint32_t bits)
 {
     F32 v = lks_float(bits), m = lks_abs(v);
-    (void)call;
-    if (index == 1 && m >= 0.0009765625f && m <= 1.0f)
+    if (strcmp(call->op->name, "pow") == 0 && index == 0 && m >= 2.9802322e-8f && m <= 1.0f)
+        v = 0.5f + m;
+    else if (index == 1 && m >= 0.0009765625f && m <= 1.0f)
         v = 0.5f * v + lks_copysign(0.5f, v);
     return lks_bits(v);
 }
@@ -338,7 +379,7 @@ static uint32_t test_divisor(const struct lksi_call *call, int index, uint32_t b
 #define MAKE(name, f)                                                                              \
     LKSI_ITEM(name, in[0], in[1], out[0])                                                          \
     REF_LOOP(name, a[k * sa], b[k * sb])                                                           \
-    DESCRIBE(name, 2, grad_##name, test_two, test_divisor)
+    DESCRIBE(name, 2, grad_##name, test_two, test_operand)
 #define MAKE_PICK(name, condition)                                                                 \
     LKSI_ITEM(name, in[0], in[1], in[2], out[0])                                                   \
     REF_LOOP(name, a[k * sa], b[k * sb], dy[k])                                                    \

@@ -7,6 +7,7 @@
 #include "contract/softmax.h"
 #include "op/attr.h"
 #include "op/flat.h"
+#include "op/reduce.h"
 #include "op/shape.h"
 
 LKSI_ITEM(softmax, in[0], out[0])
@@ -50,6 +51,79 @@ static lks_status grad(const struct lksi_backward *g)
 {
     return lksi_flow(g, 0, is_log(g->call) ? "log_softmax_grad" : "softmax_grad", g->call->attr,
                      g->out[0], g->dout[0]);
+}
+
+/* The sum of a b over the last axis, which stays; b absent: of a. */
+static lks_status row_sum(const struct lksi_backward *g, lksi_value a, lksi_value b,
+                          lksi_value *out)
+{
+    lksi_value v = a;
+    lks_status st = b != LKSI_NONE ? lksi_apply(g->b, "mul", NULL, &v, a, b) : LKS_OK;
+    return st == LKS_OK ? lksi_sum(g->b, v, 1u << (g->call->in[0].rank - 1), true, out) : st;
+}
+
+/* 1 where a causal row sees its columns, else 0; LKSI_NONE: it sees all. */
+static lks_status seen(const struct lksi_backward *g, lksi_value *mask)
+{
+    const struct lksi_softmax_attr *a = g->call->attr;
+    const struct lksi_unary_attr zero = {0};
+    lks_status st = LKS_OK;
+    *mask = LKSI_NONE;
+    if (!a->causal)
+        return LKS_OK;
+    st = lksi_apply(g->b, "mul_const", &zero, mask, g->in[0]);
+    if (st == LKS_OK)
+        st = lksi_apply(g->b, "softmax", a, mask, *mask);
+    return st == LKS_OK ? lksi_apply(g->b, "sign", &zero, mask, *mask) : st;
+}
+
+/* Of dx = y (dy - s), s = sum of y dy, into y: g (dy - s) - dy t, t = sum of g y; all over the
+ * columns seen. */
+static lks_status grad_second(const struct lksi_backward *g)
+{
+    const lksi_value dy = g->in[1], dd = g->dout[0];
+    lksi_value y = g->in[0], mask, v, w;
+    lks_status st = lksi_flow(g, 1, "softmax_grad", g->call->attr, y, dd);
+    if (st != LKS_OK || !g->need[0])
+        return st;
+    st = seen(g, &mask);
+    if (st == LKS_OK && mask != LKSI_NONE)
+        st = lksi_apply(g->b, "mul", NULL, &y, y, mask);
+    if (st == LKS_OK)
+        st = row_sum(g, y, dy, &v);
+    if (st == LKS_OK)
+        st = lksi_apply(g->b, "sub", NULL, &v, dy, v);
+    if (st == LKS_OK)
+        st = lksi_apply(g->b, "mul", NULL, &v, dd, v);
+    if (st == LKS_OK)
+        st = row_sum(g, dd, y, &w);
+    if (st == LKS_OK)
+        st = lksi_apply(g->b, "mul", NULL, &w, dy, w);
+    if (st == LKS_OK)
+        st = lksi_apply(g->b, "sub", NULL, &g->din[0], v, w);
+    return st == LKS_OK && mask != LKSI_NONE ? lksi_flow(g, 0, "mul", NULL, g->din[0], mask) : st;
+}
+
+/* Of dx = dy - p s, p = exp(y), s = sum of dy: into dy g - sum of g p, into y -(g p) s. */
+static lks_status grad_second_log(const struct lksi_backward *g)
+{
+    const struct lksi_unary_attr none = {0};
+    const lksi_value dd = g->dout[0];
+    lksi_value p, v, s;
+    lks_status st = lksi_apply(g->b, "exp", &none, &p, g->in[0]);
+    if (st == LKS_OK)
+        st = lksi_apply(g->b, "mul", NULL, &p, dd, p);
+    if (st == LKS_OK && g->need[1]) {
+        st = row_sum(g, p, LKSI_NONE, &v);
+        if (st == LKS_OK)
+            st = lksi_flow(g, 1, "sub", NULL, dd, v);
+    }
+    if (st != LKS_OK || !g->need[0])
+        return st;
+    st = row_sum(g, g->in[1], LKSI_NONE, &s);
+    if (st == LKS_OK)
+        st = lksi_apply(g->b, "mul", NULL, &v, p, s);
+    return st == LKS_OK ? lksi_flow(g, 0, "neg", &none, v) : st;
 }
 
 /* ---- schedules ---- */
@@ -192,8 +266,8 @@ static bool test_case_log_grad(int index, bool long_run, struct lksi_call *call,
 
 SOFTMAX(softmax, 1, test_case, .grad = grad, );
 SOFTMAX(log_softmax, 1, test_case_log, .grad = grad, );
-SOFTMAX(softmax_grad, 2, test_case_grad, );
-SOFTMAX(log_softmax_grad, 2, test_case_log_grad, );
+SOFTMAX(softmax_grad, 2, test_case_grad, .grad = grad_second, );
+SOFTMAX(log_softmax_grad, 2, test_case_log_grad, .grad = grad_second_log, );
 
 const struct lksi_op *const lksi_ops_softmax[] = {&softmax, &log_softmax, &softmax_grad,
                                                   &log_softmax_grad, NULL};

@@ -68,6 +68,39 @@ static lks_status grad_curve(const struct lksi_backward *g)
                         : lksi_flow(g, 0, name, g->call->attr, g->in[0], g->in[1], g->dout[0]);
 }
 
+/* Of log_grad2 = -(1/v)^2 dy ddx, linear in dy and in ddx; into v flows -2 log_grad2 / v. */
+static lks_status grad_LOG(const struct lksi_backward *g)
+{
+    const struct lksi_unary_attr twice = {-2.0f, 0.0f};
+    const char *op = g->call->op->name;
+    lksi_value v;
+    lks_status st = lksi_flow(g, 1, op, g->call->attr, g->in[0], g->dout[0], g->in[2]);
+    if (st == LKS_OK)
+        st = lksi_flow(g, 2, op, g->call->attr, g->in[0], g->in[1], g->dout[0]);
+    if (st != LKS_OK || !g->need[0])
+        return st;
+    st = lksi_apply(g->b, "mul", NULL, &v, g->dout[0], g->out[0]);
+    if (st == LKS_OK)
+        st = lksi_apply(g->b, "mul_const", &twice, &v, v);
+    return st == LKS_OK ? lksi_flow(g, 0, "div", NULL, v, g->in[0]) : st;
+}
+
+/* a x^(a-1) dy */
+static lks_status grad_POWER(const struct lksi_backward *g)
+{
+    const struct lksi_unary_attr *a = g->call->attr, less = {a->a - 1.0f, 0.0f};
+    lksi_value v;
+    lks_status st;
+    if (a->a == 0.0f || a->a == 1.0f) {
+        g->din[0] = a->a == 0.0f ? LKSI_NONE : g->dout[0];
+        return LKS_OK;
+    }
+    st = lksi_apply(g->b, "pow_const", &less, &v, g->in[0]);
+    if (st == LKS_OK)
+        st = lksi_apply(g->b, "mul_const", a, &v, v);
+    return st == LKS_OK ? lksi_flow(g, 0, "mul", NULL, v, g->dout[0]) : st;
+}
+
 /* ---- schedule ---- */
 
 static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
@@ -158,6 +191,20 @@ static uint32_t test_positive(const struct lksi_call *call, int index, uint32_t 
     return index == 0 ? test_nonzero(call, index, bits & 0x7fffffffu) : bits;
 }
 
+/* Exponents of several kinds. */
+static bool test_power(int index, bool long_run, struct lksi_call *call, void *attr)
+{
+    static const float exponents[] = {2.5f, -1.0f, 3.0f, -0.4f, 0.5f, 1.0f, 0.0f};
+    struct lksi_unary_attr *a = attr;
+    if (!test_case(index, long_run, 1, call, attr) && index >= (int)LKSI_COUNT(exponents))
+        return false;
+    if (call->in[0].rank == 0)
+        call->in[0] = lksi_desc_make(LKSI_F32, 2, (int64_t)3, (int64_t)11);
+    call->n_in = 1;
+    *a = (struct lksi_unary_attr){exponents[index % (int)LKSI_COUNT(exponents)], 0.0f};
+    return true;
+}
+
 #define TEST_ANY      NULL
 #define TEST_NONZERO  test_nonzero
 #define TEST_POSITIVE test_positive
@@ -165,6 +212,9 @@ static uint32_t test_positive(const struct lksi_call *call, int index, uint32_t 
 /* ---- descriptors ---- */
 
 #define DESCRIBE(op, inputs, gradient, domain)                                                     \
+    DESCRIBE_CASES(op, inputs, gradient, domain, test_case##inputs)
+
+#define DESCRIBE_CASES(op, inputs, gradient, domain, cases)                                                     \
     static const struct lksi_op op_##op = {                                                        \
         .name = #op,                                                                               \
         .contract = "contract/unary.h",                                                            \
@@ -179,9 +229,14 @@ static uint32_t test_positive(const struct lksi_call *call, int index, uint32_t 
         .ref = op##_ref,                                                                           \
         .schedules = schedules,                                                                    \
         .grad = gradient,                                                                          \
-        .test_case = test_case##inputs,                                                            \
+        .test_case = cases,                                                                        \
         .test_input = TEST_##domain,                                                               \
     };
+
+#define MAKE_POWER(name, f)                                                                        \
+    LKSI_ITEM(name, in[0], out[0])                                                                 \
+    REF_LOOP(name, name##_of(x[i], a, b))                                                          \
+    DESCRIBE_CASES(name, 1, grad_POWER, POSITIVE, test_power)
 
 #define MAKE_STEP_AT(name, at, domain)                                                             \
     LKSI_ITEM(name, in[0], out[0])                                                                 \
@@ -196,20 +251,25 @@ static uint32_t test_positive(const struct lksi_call *call, int index, uint32_t 
 
 #define MAKE_STEP(name, f)                        MAKE_STEP_AT(name, STEP, ANY)
 #define MAKE_LINEAR(name, at, domain, f, slope)   MAKE_LINEAR_WITH(name, at, domain, grad_grad)
-#define MAKE_CURVED(name, at, domain, f, slope, curve)                                             \
+#define MAKE_CURVED_WITH(name, at, domain, third)                                                  \
     MAKE_LINEAR_WITH(name, at, domain, grad_curve)                                                 \
     LKSI_ITEM(name##_grad2, in[0], in[1], in[2], out[0])                                           \
     REF_LOOP(name##_grad2, name##_grad2_of(x[i], a, b) * g[i] * h[i])                              \
-    DESCRIBE(name##_grad2, 3, NULL, domain)
+    DESCRIBE(name##_grad2, 3, third, domain)
+#define MAKE_CURVED(name, at, domain, f, slope, curve) MAKE_CURVED_WITH(name, at, domain, NULL)
+#define MAKE_LOG(name, at, domain, f, slope, curve)    MAKE_CURVED_WITH(name, at, domain, grad_LOG)
 
 LKS_UNARY_STEP(MAKE_STEP)
+LKS_UNARY_POWER(MAKE_POWER)
 LKS_UNARY_LINEAR(MAKE_LINEAR)
 LKS_UNARY_CURVED(MAKE_CURVED)
+LKS_UNARY_LOG(MAKE_LOG)
 
 #define LIST_STEP(name, f)                             &op_##name,
 #define LIST_LINEAR(name, at, domain, f, slope)        &op_##name, &op_##name##_grad,
 #define LIST_CURVED(name, at, domain, f, slope, curve)                                             \
     &op_##name, &op_##name##_grad, &op_##name##_grad2,
 
-const struct lksi_op *const lksi_ops_unary[] = {LKS_UNARY_STEP(LIST_STEP) LKS_UNARY_LINEAR(
-    LIST_LINEAR) LKS_UNARY_CURVED(LIST_CURVED) NULL};
+const struct lksi_op *const lksi_ops_unary[] = {
+    LKS_UNARY_STEP(LIST_STEP) LKS_UNARY_POWER(LIST_STEP) LKS_UNARY_LINEAR(LIST_LINEAR)
+        LKS_UNARY_CURVED(LIST_CURVED) LKS_UNARY_LOG(LIST_CURVED) NULL};

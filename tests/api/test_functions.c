@@ -92,7 +92,8 @@ static double limit(double x, double low, double high)
     F(hard_sigmoid, limit(0.25 * x + 0.375, 0, 1), 0.25, 0.375)                                    \
     F(add_number, x + 0.5, 0.5)                                                                    \
     F(mul_number, x * -3, -3)                                                                      \
-    F(div_number, x / 4, 4)
+    F(div_number, x / 4, 4)                                                                        \
+    F(pow_number, pow(x, -3), -3)
 
 #define CALL(name, value, ...)                                                                     \
     static double want_##name(double x)                                                            \
@@ -154,6 +155,7 @@ Test(functions, numbers_that_are_refused)
     EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_add_number(g, x, NAN, &y), "finite");
     EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_mul_number(g, x, 1e39, &y), "finite");
     EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_div_number(g, x, 1e-60, &y), "0 as a float");
+    EXPECT_FAIL(LKS_E_ARGUMENT, lks_graph_pow_number(g, x, -INFINITY, &y), "finite");
     cr_assert(y == -7, "a failure leaves the result alone");
     EXPECT_OK(lks_graph_clamp(g, x, -INFINITY, INFINITY, &y));
     lks_graph_destroy(&g);
@@ -201,7 +203,8 @@ Test(functions, of_two_values)
                {"mul", lks_graph_mul, product},      {"div", lks_graph_div, quotient},
                {"maximum", lks_graph_maximum, fmax}, {"minimum", lks_graph_minimum, fmin},
                {"equal", lks_graph_equal, equal},    {"greater", lks_graph_greater, greater},
-               {"less", lks_graph_less, less}};
+               {"less", lks_graph_less, less},
+               {"pow", lks_graph_pow, pow}};
     for (size_t f = 0; f < LKSI_COUNT(two); f++) {
         int64_t n;
         lks_value x, b, y = -7, wide;

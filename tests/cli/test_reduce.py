@@ -1,4 +1,5 @@
-"""Sums and extremes over axes, softmax, linear layers and matrix products in model files; one hash on two devices."""
+"""Sums and extremes over axes, softmax, linear layers, matrix products and powers in model files; one
+hash on two devices."""
 from common import Case, MODEL, main, read, write
 
 BEGIN = MODEL.index("  - conv2d")
@@ -19,6 +20,13 @@ ATTENTION = """  - conv2d: {name: pixels, out: 8, kernel: 3, stride: 2}
   - mean: {axes: [0], keep: true}
   - sum: {axes: [0]}
 """
+POWERS = """  - conv2d: {name: image, out: 8, kernel: 3, stride: 2}
+  - sigmoid
+  - add: {value: 0.5}
+  - pow: {exponent: -1.5, name: bent}
+  - conv2d: {name: exponent, from: image, out: 8, kernel: 1}
+  - pow: {from: [bent, exponent]}
+"""
 
 
 class Reduce(Case):
@@ -30,11 +38,13 @@ class Reduce(Case):
         return self.good("summary", self.model).split("sha256 ")[1][:64]
 
     def test_one_hash(self):
-        write(self.model, self.model_of(ATTENTION))
-        for device in ("ref", "cpu"):
-            self.good("train", self.model, "-d", device, "-o", self.path(device), "--quiet")
-        self.assertEqual(read(self.path("ref/weights.safetensors")),
-                         read(self.path("cpu/weights.safetensors")))
+        for body in (ATTENTION, POWERS):
+            write(self.model, self.model_of(body))
+            for device in ("ref", "cpu"):
+                self.good("train", self.model, "-d", device, "-o", self.path(device), "--quiet",
+                          "--overwrite")
+            self.assertEqual(read(self.path("ref/weights.safetensors")),
+                             read(self.path("cpu/weights.safetensors")))
 
     def test_keys_count(self):
         seen = {self.sha(self.model_of(ATTENTION))}
@@ -47,6 +57,10 @@ class Reduce(Case):
             self.assertIn(old, ATTENTION)
             seen.add(self.sha(self.model_of(ATTENTION.replace(old, new))))
         self.assertEqual(len(seen), 6)
+        seen = {self.sha(self.model_of(POWERS)),
+                self.sha(self.model_of(POWERS.replace("-1.5", "1.5"))),
+                self.sha(self.model_of(POWERS.replace("[bent, exponent]", "[exponent, bent]")))}
+        self.assertEqual(len(seen), 3)
 
     def test_refusals(self):
         for old, new, text in (("axes: [0], keep", "axes: [2], keep", "axis 2"),
@@ -55,6 +69,13 @@ class Reduce(Case):
                                ("from: [query, key]", "from: [query]", "matmul")):
             self.assertIn(old, ATTENTION)
             write(self.model, self.model_of(ATTENTION.replace(old, new)))
+            self.bad(2, ["model.yaml:", text], "summary", self.model)
+        for old, new, text in (("exponent: -1.5, ", "", "`exponent: 2.5`"),
+                               ("from: [bent, exponent]", "from: [bent, exponent], exponent: 2",
+                                "`exponent: 2.5`"),
+                               ("exponent: -1.5", "exponent: many", "exponent")):
+            self.assertIn(old, POWERS)
+            write(self.model, self.model_of(POWERS.replace(old, new)))
             self.bad(2, ["model.yaml:", text], "summary", self.model)
 
 

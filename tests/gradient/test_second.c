@@ -213,6 +213,115 @@ Test(second, wasserstein_with_a_gradient_penalty)
     }
 }
 
+/* Functions of a vector that bend: softmax, also of masked rows, its logarithm, and powers. */
+static lks_value softmax(struct lks_graph *g, lks_value x)
+{
+    EXPECT_OK(lks_graph_softmax(g, x, false, &x));
+    return x;
+}
+
+static lks_value causal_softmax(struct lks_graph *g, lks_value x)
+{
+    EXPECT_OK(lks_graph_softmax(g, x, true, &x));
+    return x;
+}
+
+static lks_value log_softmax(struct lks_graph *g, lks_value x)
+{
+    EXPECT_OK(lks_graph_log_softmax(g, x, &x));
+    return x;
+}
+
+static lks_value power(struct lks_graph *g, lks_value x)
+{
+    lks_value base, exponent;
+    EXPECT_OK(lks_graph_add_number(g, x, 4.0, &base));
+    EXPECT_OK(lks_graph_select(g, x, 0, 1, &exponent)); /* broadcast over the rows */
+    EXPECT_OK(lks_graph_pow(g, base, exponent, &x));
+    return x;
+}
+
+static lks_value power_of_number(struct lks_graph *g, lks_value x)
+{
+    EXPECT_OK(lks_graph_add_number(g, x, 4.0, &x));
+    EXPECT_OK(lks_graph_pow_number(g, x, -1.5, &x));
+    return x;
+}
+
+/* The loss holds the gradient of the function's weighed sum, and the parameters in front of it get
+ * a gradient through that. */
+static void check_function(lks_value (*function)(struct lks_graph *g, lks_value x))
+{
+    struct lks_graph *g;
+    lks_value x, h, y, dx;
+    struct net t;
+    EXPECT_OK(lks_graph_create(&g, NULL));
+    EXPECT_OK(lks_graph_input(g, "x", 2, (int64_t[]){3, 4}, &x));
+    EXPECT_OK(lks_graph_scale(g, x, NULL, &h));
+    EXPECT_OK(lks_graph_dense(g, h, lks_dense_params(.out = 4, .last_axis = true), &h));
+    y = function(g, h);
+    EXPECT_OK(lks_graph_square(g, y, &y));
+    EXPECT_OK(lks_graph_dense(g, y, lks_dense_params(.out = 1), &y));
+    EXPECT_OK(lks_graph_gradient(g, y, x, &dx));
+    EXPECT_OK(lks_graph_square(g, dx, &dx));
+    EXPECT_OK(lks_graph_dense(g, dx, lks_dense_params(.out = 1), &dx));
+    g->loss = sum(g, mean(g, y), mean(g, dx));
+    net_open(&t, g, 3, 2);
+    net_all_gradients(&t);
+    net_gradients(&t, t.g->loss, 1, &x);
+    net_run(&t);
+    cr_expect(compare_gradients(&t) > 50);
+    net_close(&t);
+}
+
+Test(second, softmax)
+{
+    check_function(softmax);
+    check_function(causal_softmax);
+    check_function(log_softmax);
+}
+
+Test(second, powers)
+{
+    check_function(power);
+    check_function(power_of_number);
+}
+
+/* Whole powers, and their derivatives of every order, at 0 as elsewhere: the exponent as a number
+ * of the operator and as a tensor. */
+Test(second, derivatives_of_whole_powers)
+{
+    for (int way = 0; way < 2; way++)
+        for (int n = 0; n <= 3; n++) {
+            struct lks_graph *g;
+            struct net t;
+            lks_value x, e, y, d[6];
+            EXPECT_OK(lks_graph_create(&g, NULL));
+            EXPECT_OK(lks_graph_input(g, "x", 1, (int64_t[]){4}, &x));
+            EXPECT_OK(lks_graph_constant(g, n, 1, (int64_t[]){4}, &e));
+            EXPECT_OK(way == 0 ? lks_graph_pow_number(g, x, n, &y) : lks_graph_pow(g, x, e, &y));
+            d[0] = y;
+            int orders = 1;
+            /* Nothing flows through the last derivative of a number's power. */
+            for (; orders < (way == 0 ? n + 1 : 6); orders++)
+                EXPECT_OK(lks_graph_gradient(g, d[orders - 1], x, &d[orders]));
+            net_open(&t, g, 1, 2);
+            net_run(&t);
+            memcpy(t.f[x], (float[]){0.0f, -0.0f, -1.5f, 2.0f}, 4 * sizeof(float));
+            run_items(&t);
+            for (int k = 0; k < orders; k++)
+                for (int i = 0; i < 4; i++) {
+                    double want = k > n ? 0.0 : pow((double)t.f[x][i], n - k);
+                    for (int j = 0; j < k && k <= n; j++)
+                        want *= n - j;
+                    cr_expect(fabs((double)t.f[d[k]][i] - want) <= 1e-6 * fabs(want),
+                              "way %d: derivative %d of %g^%d is %g, not %g", way, k,
+                              (double)t.f[x][i], n, (double)t.f[d[k]][i], want);
+                }
+            net_close(&t);
+        }
+}
+
 Test(second, refusals)
 {
     struct lks_graph *g;

@@ -2,8 +2,8 @@
  * functions.h - the list of functions that the sweeps run, valid as C and as OpenCL C.
  *
  * MATH_FUNCTIONS(F) expands F(name, expression) for each; the expression takes a float x and gives
- * a float. `reciprocal` and `sqrt` stand for lks_div and lks_sqrt; `normal` reads the bits of x as
- * an element index and stands for Philox and Box-Muller.
+ * a float. `reciprocal` and `sqrt` stand for lks_div and lks_sqrt; `pow` draws an exponent for each
+ * x; `normal` reads the bits of x as an element index and stands for Philox and Box-Muller.
  */
 #ifndef LKS_TESTS_MATH_FUNCTIONS_H
 #define LKS_TESTS_MATH_FUNCTIONS_H
@@ -11,6 +11,32 @@
 #include "contract/elementary.h"
 #include "contract/philox.h"
 #include "contract/sum.h"
+
+/* What draws the exponent of a pattern. */
+LKS_INLINE U32 math_hash(F32 x)
+{
+    U32 h = lks_bits(x) * 2654435761u;
+    h = (h ^ h >> 15) * 2246822519u;
+    return h ^ h >> 13;
+}
+
+/* The exponent for x: one pattern of eight any at all, one a small integer, the others such that
+ * the result fills the range of floats and passes its ends. Not 0, so that a NaN stays one. */
+LKS_INLINE F32 math_power_exponent(F32 x)
+{
+    U32 h = math_hash(x), kind = h & 7u;
+    F32 share = (F32)(I32)(h >> 8) * 5.9604644775390625e-8f;
+    F32 y = lks_div((share - 0.5f) * 210.0f, lks_log(lks_abs(x)));
+    I32 whole = (I32)(1u + (h >> 8 & 15u));
+    y = lks_select(kind == 1u, (F32)lks_select_i(h >> 31 != 0u, -whole, whole), y);
+    return lks_select(kind == 0u, lks_float(h ^ 0x5a5a5a5au), y);
+}
+
+/* x itself where the exponent may be an integer, else its magnitude. */
+LKS_INLINE F32 math_power_base(F32 x)
+{
+    return lks_select((math_hash(x) & 7u) < 3u, x, lks_abs(x));
+}
 
 #define MATH_FUNCTIONS(F)                                                                          \
     F(exp, lks_exp(x))                                                                             \
@@ -29,6 +55,7 @@
     F(sqrt, lks_sqrt(x))                                                                           \
     F(reciprocal, lks_div(1.0f, x))                                                                \
     F(expm1, lks_expm1(x))                                                                         \
+    F(pow, lks_pow(math_power_base(x), math_power_exponent(x)))                                    \
     F(normal, lks_random_normal(1u, 2u, 3u, (U64)lks_bits(x)))
 
 /* The bits of y with every NaN as one pattern: what sweeps compare and hash. */

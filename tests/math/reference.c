@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "functions.h"
 #include "table.h"
 
 static double ref_sigmoid(double x)
@@ -63,6 +64,11 @@ static double ref_reciprocal(double x)
     return 1 / x;
 }
 
+static double ref_pow(double x)
+{
+    return pow((double)math_power_base((float)x), (double)math_power_exponent((float)x));
+}
+
 const struct math_reference math_references[MATH_COUNT] = {
     {"exp", exp, 1},
     {"log", log, 1},
@@ -80,6 +86,7 @@ const struct math_reference math_references[MATH_COUNT] = {
     {"sqrt", sqrt, 0.5},
     {"reciprocal", ref_reciprocal, 0.5},
     {"expm1", expm1, 1},
+    {"pow", ref_pow, 1},
     {"normal", NULL, 0},
 };
 

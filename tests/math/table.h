@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { MATH_COUNT = 17 };
+enum { MATH_COUNT = 18 };
 
 struct math_fn {
     const char *name;

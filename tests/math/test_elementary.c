@@ -211,6 +211,39 @@ Test(elementary, special_values)
     }
 }
 
+/* Every pair of kinds of numbers: signs and special values as in C, in double. */
+Test(elementary, powers)
+{
+    static const float kind[] = {
+        0.0f,      0x1p-149f, 0x1p-126f,  0x1p-60f,       0.25f,      0x1.fffffep-1f, 1.0f,
+        1.5f,      2.0f,      0x1.8p1f,   0x1.000002p0f,  2.5f,       101.0f,         0x1.fffffep22f,
+        0x1p23f,   0x1.000002p23f, 0x1.fffffep23f, 0x1p24f, 0x1p60f,  0x1.fffffep127f, INFINITY,
+        NAN};
+    enum { N = sizeof kind / sizeof *kind };
+    for (int i = 0; i < 4 * N * N; i++) {
+        float x = i & 1 ? -kind[i / 4 % N] : kind[i / 4 % N];
+        float y = i & 2 ? -kind[i / 4 / N] : kind[i / 4 / N], got = lks_pow(x, y);
+        double want = pow((double)x, (double)y);
+        cr_assert(math_error(got, want) <= 1 && (isnan(want) || !signbit(got) == !signbit(want)),
+                  "pow(%a, %a) is %a, not %a", x, y, got, want);
+    }
+}
+
+/* Results that are floats come out so. */
+Test(elementary, exact_powers)
+{
+    for (int e = -149; e < 128; e++)
+        cr_assert(lks_pow(2.0f, (float)e) == ldexpf(1.0f, e), "2^%d", e);
+    for (int i = 0; i < 4096; i++) {
+        F32 x = (F32)i;
+        cr_assert(lks_pow(x, 2.0f) == x * x && lks_pow(-x, 2.0f) == x * x, "%d^2", i);
+        cr_assert(lks_pow(x * x, 0.5f) == x, "root of %d^2", i);
+        cr_assert(i > 255 || lks_pow(-x, 3.0f) == -x * x * x, "-%d^3", i);
+    }
+    for (uint32_t u = 0; u < 0x7f800000u; u += 10007)
+        cr_assert(lks_pow(lks_float(u), 1.0f) == lks_float(u), "%a^1", lks_float(u));
+}
+
 /* NaN with any payload and sign comes out as a NaN. */
 Test(elementary, nan_payloads)
 {

@@ -173,8 +173,7 @@ static struct onnx_tensor *exponent(const struct onnx_tensor *t)
     return f;
 }
 
-/* The square and the root where the exponent is one number, else exp(y log x), for x of 0 or more.
- */
+/* The exponent may be a tensor of integers that is known. */
 static const char *power(struct net *net, const Onnx__NodeProto *n)
 {
     const struct onnx_tensor *known = net_known(net, n, 1);
@@ -183,20 +182,13 @@ static const char *power(struct net *net, const Onnx__NodeProto *n)
     if (!net_tensor(net, n, 0, &x, &sx))
         return net->why;
     if (known != NULL && (known->f != NULL || known->i != NULL)) {
-        struct onnx_tensor *e = exponent(known);
-        float first = e->f[0];
         sy = net_shape_of(known);
-        if (!net_feed(net, e, &y))
+        if (!net_feed(net, exponent(known), &y))
             return net->why;
-        if (known->count == 1 && sy.rank <= sx.rank && (first == 2.0f || first == 0.5f))
-            return net_unary(net, first == 2.0f ? "square" : "sqrt", 0, 0, x, &z)
-                       ? net_result(net, n, 0, z, &sx)
-                       : net->why;
     } else if (!net_tensor(net, n, 1, &y, &sy)) {
         return net->why;
     }
-    if (!net_unary(net, "log", 0, 0, x, &x) || !net_binary(net, "mul", x, &sx, y, &sy, &z, &s) ||
-        !net_unary(net, "exp", 0, 0, z, &z))
+    if (!net_binary(net, "pow", x, &sx, y, &sy, &z, &s))
         return net->why;
     return net_result(net, n, 0, z, &s);
 }

@@ -59,8 +59,8 @@ UNARY = {
     "tanh": torch.tanh, "stop_gradient": torch.Tensor.detach,
 }
 BINARY = {"add": torch.add, "sub": torch.sub, "mul": torch.mul, "div": torch.div,
-          "minimum": torch.minimum, "maximum": torch.maximum}
-NUMBER = {"add": "value", "sub": "value", "mul": "by", "div": "by"}
+          "minimum": torch.minimum, "maximum": torch.maximum, "pow": torch.pow}
+NUMBER = {"add": "value", "sub": "value", "mul": "by", "div": "by", "pow": "exponent"}
 
 
 # ---- straight pieces ----
