@@ -138,8 +138,9 @@ struct device_choice {
      1},                                                                                           \
     {                                                                                              \
         "tuning", 0, OPTION_TEXT, offsetof(type, member.tuning), "FILE|none",                      \
-            "what `lockstep tune` found (default: $LKS_TUNING, else the\nuser's file for the device)", \
-            0                                                                                      \
+            "what `lockstep tune` found (default: $LKS_TUNING, else the\n"                         \
+            "user's file for the device); then the library's own tables,\n"                        \
+            "which `built-in` uses alone", 0                                                       \
     }
 
 /* Opens the device that the options name. EXIT_OK, or the exit status after saying the error. */

@@ -22,7 +22,8 @@ static const struct option_spec specs[] = {
     {"device", 'd', OPTION_LIST, offsetof(struct options, device.names), "DEVICE",
      "plan for this device (default: ref; with --plan the first\nGPU, else the CPU device)", 0},
     {"tuning", 0, OPTION_TEXT, offsetof(struct options, device.tuning), "FILE|none",
-     "what `lockstep tune` found (default: $LKS_TUNING, else the\nuser's file for the device)", 0},
+     "what `lockstep tune` found (default: $LKS_TUNING, else the\nuser's file for the device); then "
+     "the library's own tables,\nwhich `built-in` uses alone", 0},
     {"batch", 'b', OPTION_U32, offsetof(struct options, batch), "N",
      "samples a step, in place of the model file's", 1},
     {"plan", 0, OPTION_FLAG, offsetof(struct options, plan), NULL,

@@ -87,7 +87,7 @@ static int open_and_work(struct tune *t, const char *model_file)
     if (status != EXIT_OK)
         return status;
     const struct lks_device_info *info = lks_device_get_info(device);
-    const struct lksi_dev_params params = {.select = info->select, .tuning = "none"};
+    const struct lksi_dev_params params = {.select = info->select, .tuning = "built-in"};
     char *own = NULL;
     lks_status st = lksi_dev_open(&t->b.dev, &params);
     lks_device_close(&device);
@@ -96,6 +96,11 @@ static int open_and_work(struct tune *t, const char *model_file)
     if (lksi_dev_is_ref(t->b.dev)) {
         lksi_dev_close(&t->b.dev);
         return fail_usage("the device ref runs one C loop an operator; there is nothing to choose");
+    }
+    st = lksi_tuning_open(&t->built_in, t->b.dev, lksi_embedded_tuning);
+    if (st != LKS_OK) {
+        lksi_dev_close(&t->b.dev);
+        return fail_library(st);
     }
     if (t->o->out == NULL)
         own = lksi_tuning_path(lksi_dev_limits(t->b.dev));
@@ -107,6 +112,7 @@ static int open_and_work(struct tune *t, const char *model_file)
     if (status == EXIT_OK)
         printf("%s\n", t->path);
     free(own);
+    lksi_tuning_close(&t->built_in);
     lksi_dev_close(&t->b.dev);
     return status;
 }

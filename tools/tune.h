@@ -32,6 +32,7 @@ struct tune {
     const struct tune_past *past;
     struct bench b;
     const char *path; /* of the file to write */
+    struct lksi_tuning *built_in; /* what serves calls that the file does not name */
     int report;       /* a pipe: "try TEXT", "done TEXT", "better TEXT", a line each */
     struct lksi_buf *pool; /* numbers that inputs of many calls share */
     struct lksi_program **ahead; /* built together, alive to the end */

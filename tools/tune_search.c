@@ -365,7 +365,7 @@ static lks_status try_all(struct search *s, const struct tune_candidate *first)
 
 struct result {
     const struct search *s;
-    const struct tune_candidate *first, *best; /* best NULL: the first choice stays */
+    const struct tune_candidate *first, *best; /* the same where the first choice stays */
 };
 
 static lks_status edit(void *user, struct lksi_tuning_file *f)
@@ -375,10 +375,11 @@ static lks_status edit(void *user, struct lksi_tuning_file *f)
     const struct lksi_call *call = &r->s->job->call;
     struct lksi_tuning_table *table;
     struct lksi_tuning_entry e = {0};
+    struct lksi_pick other; /* that would be used unless an entry names the first choice */
     lks_status st = LKS_OK;
     LKSI_TRY(lksi_tuning_table_of(f, l, &table));
     LKSI_TRY(lksi_tuning_entry_make(&e, call));
-    if (r->best == NULL) {
+    if (r->best == r->first && !lksi_tuning_find(r->s->t->built_in, call, &other)) {
         lksi_tuning_drop(table, &e);
         lksi_tuning_entry_free(&e);
         return LKS_OK;
@@ -410,7 +411,7 @@ fail:
 static void print_result(const struct result *r)
 {
     const struct job *j = r->s->job;
-    if (r->best == NULL)
+    if (r->best == r->first)
         printf("%10.4f %10s %7s  %s, %s: %s stays, %zu tried\n", r->first->ms, "", "", j->layer,
                j->text, r->first->text, r->s->tried);
     else
@@ -437,7 +438,7 @@ static lks_status decide(struct search *s, struct tune_candidate *first, struct 
             best = s->kept[i];
     if (best != NULL)
         LKSI_TRY(tune_rounds(first, &best, 1, DUEL, s->until, bind, s, &again));
-    r->best = again ? best : NULL;
+    r->best = again ? best : first;
 fail:
     return st;
 }
@@ -479,11 +480,11 @@ static lks_status search(struct tune *t, struct job *job, double until)
     lks_status st = LKS_OK;
     LKSI_TRY(make_first(&s, &first));
     LKSI_TRY(try_all(&s, first));
+    r.first = r.best = first;
     LKSI_TRY(decide(&s, first, &r));
-    r.first = first;
     LKSI_TRY(lksi_tuning_edit(t->path, edit, &r));
     print_result(&r);
-    if (r.best != NULL)
+    if (r.best != r.first)
         tell(t, "better", job->text);
     tell(t, "done", job->text);
 fail:

@@ -61,9 +61,10 @@ struct lks_device_params {
                               ~/.cache/lockstep; "": none */
     const char *tuning;    /* a file of `lockstep tune`: which schedules and tiles are fastest; NULL:
                               $LKS_TUNING, else the user's file for this device below
-                              $XDG_CONFIG_HOME/lockstep or ~/.config/lockstep, if there is one;
-                              "" or "none": no tuning at all. Never changes a bit. Read when a
-                              trainer is made, which fails with LKS_E_INPUT (file, line, remedy) if a
+                              $XDG_CONFIG_HOME/lockstep or ~/.config/lockstep, if there is one.
+                              Behind the file the library asks tables of its own; "built-in":
+                              these alone; "" or "none": no tuning at all. Never changes a bit.
+                              Read when a trainer is made, which fails with LKS_E_INPUT (file, line, remedy) if a
                               file that was named is damaged; the user's own is then left aside with
                               a warning */
     void *cl_context;      /* the caller's own cl_context and in-order cl_command_queue; either

@@ -214,7 +214,7 @@ static bool test_power(int index, bool long_run, struct lksi_call *call, void *a
 #define DESCRIBE(op, inputs, gradient, domain)                                                     \
     DESCRIBE_CASES(op, inputs, gradient, domain, test_case##inputs)
 
-#define DESCRIBE_CASES(op, inputs, gradient, domain, cases)                                                     \
+#define DESCRIBE_CASES(op, inputs, gradient, domain, cases)                                        \
     static const struct lksi_op op_##op = {                                                        \
         .name = #op,                                                                               \
         .contract = "contract/unary.h",                                                            \

@@ -32,7 +32,7 @@ lks_status lksi_store_create(struct lksi_store **store, struct lksi_dev *dev)
     if (s == NULL)
         return LKS_E_MEMORY;
     s->dev = dev;
-    lks_status st = lksi_tuning_open(&s->tuning, dev);
+    lks_status st = lksi_tuning_open(&s->tuning, dev, lksi_embedded_tuning);
     if (st != LKS_OK) {
         free(s);
         return st;

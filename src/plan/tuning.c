@@ -2,26 +2,33 @@
  * tuning.c - what a plan asks of tables of tuning: which of them concern the device, and which
  * entry a call. See tuning.h.
  */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "plan/tuning.h"
 
+/* Built-in entries serve batches up to this many times smaller or larger than their own: they were
+ * not measured for the network at hand. */
+#define NEAR_BATCH 2.0
+
 /* An entry that concerns this device. */
 struct known {
     const struct lksi_tuning_entry *e;
     const struct lksi_schedule *schedule;
     const char *source;
+    double reach; /* largest ratio of batches */
     bool refused;
 };
 
+/* Entries are asked in the order of `known`: those of the file, then the library's own. */
 struct lksi_tuning {
     struct lksi_dev *dev;
-    struct lksi_tuning_file file;
+    struct lksi_tuning_file file, own;
     char *path;
     struct known *known;
-    size_t n, cap;
+    size_t n, cap, n_file;
     bool stopped;
 };
 
@@ -45,32 +52,58 @@ static const struct lksi_schedule *schedule_of(const struct lksi_tuning_entry *e
     return NULL;
 }
 
-static lks_status take(struct lksi_tuning *t, const struct lksi_tuning_file *f, const char *source)
+static bool concerns(const struct lksi_tuning_table *table, const struct lksi_limits *l)
+{
+    return matches(table->device, l->name) && matches(table->driver, l->driver) &&
+           matches(table->platform, l->platform);
+}
+
+/* Adds a table's entries; counts those whose operator or schedule is not there any more. */
+static lks_status take_table(struct lksi_tuning *t, const struct lksi_tuning_table *table,
+                             const char *source, double reach, size_t *stale)
+{
+    for (size_t k = 0; k < table->n; k++) {
+        const struct lksi_tuning_entry *e = &table->entry[k];
+        const struct lksi_schedule *s = schedule_of(e);
+        *stale += s == NULL;
+        if (s == NULL)
+            continue;
+        if (!lksi_grow(&t->known, &t->cap, t->n + 1, sizeof *t->known))
+            return LKS_E_MEMORY;
+        t->known[t->n++] = (struct known){e, s, source, reach, false};
+    }
+    return LKS_OK;
+}
+
+/*
+ * The tables of this device. Those made under this contract come first. The others serve too: an
+ * entry is held against the contract in any case, its schedule's version says whether its times
+ * still count, and a new contract moves sums, hardly which tile is fastest.
+ */
+static lks_status take(struct lksi_tuning *t, const struct lksi_tuning_file *f, const char *source,
+                       double reach)
 {
     const struct lksi_limits *l = lksi_dev_limits(t->dev);
-    size_t others = 0, old = 0;
-    for (size_t i = 0; i < f->n; i++) {
-        const struct lksi_tuning_table *table = &f->table[i];
-        bool ours = matches(table->device, l->name) && matches(table->driver, l->driver) &&
-                    matches(table->platform, l->platform) &&
-                    table->contract == LKS_CONTRACT_VERSION;
-        for (size_t k = 0; k < table->n; k++) {
-            const struct lksi_tuning_entry *e = &table->entry[k];
-            const struct lksi_schedule *s = ours ? schedule_of(e) : NULL;
-            others += !ours;
-            old += ours && s == NULL;
-            if (s == NULL)
+    size_t others = 0, earlier = 0, stale = 0;
+    for (int now = 1; now >= 0; now--)
+        for (size_t i = 0; i < f->n; i++) {
+            const struct lksi_tuning_table *table = &f->table[i];
+            if ((table->contract == LKS_CONTRACT_VERSION) != now)
                 continue;
-            if (!lksi_grow(&t->known, &t->cap, t->n + 1, sizeof *t->known))
+            if (!concerns(table, l)) {
+                others += table->n;
+                continue;
+            }
+            earlier += now ? 0 : table->n;
+            if (take_table(t, table, source, reach, &stale) != LKS_OK)
                 return LKS_E_MEMORY;
-            t->known[t->n++] = (struct known){e, s, source, false};
         }
-    }
-    if (others + old > 0)
-        lksi_log(LKS_LOG_INFO,
-                 "tuning of %s: %zu entries for other devices, drivers or contracts and %zu for "
-                 "schedules that changed are passed over",
-                 source, others, old);
+    if (others + earlier > 0)
+        lksi_log(LKS_LOG_INFO, "tuning, %s: %zu entries are for other devices or drivers, %zu were "
+                               "made under another contract", source, others, earlier);
+    if (stale > 0)
+        lksi_log(LKS_LOG_WARNING, "tuning, %s: %zu entries are passed over, since their schedules "
+                                  "changed; `lockstep tune` makes new ones", source, stale);
     return LKS_OK;
 }
 
@@ -92,7 +125,8 @@ static lks_status read_file(struct lksi_tuning *t, const char *given)
     return LKS_OK;
 }
 
-lks_status lksi_tuning_open(struct lksi_tuning **tuning, struct lksi_dev *dev)
+lks_status lksi_tuning_open(struct lksi_tuning **tuning, struct lksi_dev *dev,
+                            const struct lksi_embedded *built_in)
 {
     const char *given = lksi_dev_tuning(dev);
     struct lksi_tuning *t = NULL;
@@ -104,8 +138,14 @@ lks_status lksi_tuning_open(struct lksi_tuning **tuning, struct lksi_dev *dev)
     if (t == NULL)
         return LKS_E_MEMORY;
     t->dev = dev;
-    LKSI_TRY(read_file(t, given));
-    LKSI_TRY(take(t, &t->file, t->path));
+    if (given == NULL || strcmp(given, "built-in") != 0) {
+        LKSI_TRY(read_file(t, given));
+        LKSI_TRY(take(t, &t->file, t->path, INFINITY));
+    }
+    t->n_file = t->n;
+    for (; built_in->name != NULL; built_in++)
+        LKSI_TRY(lksi_tuning_parse(&t->own, built_in->name, built_in->text));
+    LKSI_TRY(take(t, &t->own, "built-in", NEAR_BATCH));
     *tuning = t;
     return LKS_OK;
 fail:
@@ -119,6 +159,7 @@ void lksi_tuning_close(struct lksi_tuning **tuning)
     if (t == NULL)
         return;
     lksi_tuning_file_free(&t->file);
+    lksi_tuning_file_free(&t->own);
     free(t->path);
     free(t->known);
     free(t);
@@ -152,7 +193,7 @@ static double distance(const struct lksi_tuning_entry *e, const struct lksi_call
     return same ? 1 : mine > its ? (double)mine / (double)its : (double)its / (double)mine;
 }
 
-/* Finds the choices by their names; false if a name is not known any more. */
+/* Finds the choices by their names; false if a name is not known for this call. */
 static bool resolve(const struct known *k, const struct lksi_call *call,
                     const struct lksi_limits *dev, struct lksi_pick *pick)
 {
@@ -183,15 +224,21 @@ bool lksi_tuning_find(struct lksi_tuning *t, const struct lksi_call *call, struc
     if (t == NULL || t->stopped || t->n == 0 || call->n_in == 0 || call->in[0].rank == 0 ||
         lksi_tuning_entry_make(&mine, call) != LKS_OK)
         return false;
-    for (size_t i = 0; i < t->n; i++) {
-        const struct known *k = &t->known[i];
+    for (size_t i = 0; i < t->n && (i != t->n_file || best == 0); i++) {
+        struct known *k = &t->known[i];
         struct lksi_pick found = {k->schedule, {0}, k->source, i};
         double d = k->refused ? 0 : distance(k->e, call, mine.word, mine.n_word);
-        if (d > 0 && (best == 0 || d < best) &&
-            k->schedule->declines(call, lksi_dev_limits(t->dev)) == NULL &&
-            resolve(k, call, lksi_dev_limits(t->dev), &found)) {
+        if (d == 0 || d > k->reach || (best > 0 && d >= best) ||
+            k->schedule->declines(call, lksi_dev_limits(t->dev)) != NULL)
+            continue;
+        if (resolve(k, call, lksi_dev_limits(t->dev), &found)) {
             best = d;
             *pick = found;
+        } else if (d == 1) {
+            lksi_log(LKS_LOG_WARNING, "tuning, %s: an entry for %s, schedule `%s`, names a choice "
+                                      "that is not there any more, and is passed over",
+                     k->source, call->op->name, k->schedule->name);
+            k->refused = true;
         }
     }
     lksi_tuning_entry_free(&mine);

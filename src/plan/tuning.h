@@ -10,8 +10,12 @@
  *    "cpu", "version": 0, "choices": {"tile": "..."}, "ms": 1.2, "before": "cpu", "before_ms": 1.4}
  *
  * Entries belong to the device above them; a name that ends in `*` stands for all that begin so.
- * Entries of other devices, drivers or contracts, and of schedules that changed, are passed over.
+ * Entries of other devices or drivers, and of schedules that changed, are passed over. `contract`
+ * says under which contract they were made; those of this one come first.
  * An entry serves its own batch size, and other ones that have no entry.
+ *
+ * The library brings such files along (share/tuning/). They are asked after the user's own, and
+ * serve batch sizes near theirs only.
  */
 #ifndef LKSI_TUNING_H
 #define LKSI_TUNING_H
@@ -79,10 +83,13 @@ char *lksi_tuning_path(const struct lksi_limits *dev);
 struct lksi_tuning;
 
 /*
- * Reads what lksi_dev_tuning names: "none", nothing; a path, that file, whose faults are an error;
- * NULL, the user's file if there is one, whose faults are a warning. *tuning is NULL on `ref`.
+ * Reads what lksi_dev_tuning names: a path, that file, whose faults are an error; NULL, the user's
+ * file if there is one, whose faults are a warning; "built-in", no file; and then the tables of
+ * `built_in` (lksi_embedded_tuning but in tests), which must outlive it. "none", and on `ref`:
+ * *tuning is NULL.
  */
-lks_status lksi_tuning_open(struct lksi_tuning **tuning, struct lksi_dev *dev);
+lks_status lksi_tuning_open(struct lksi_tuning **tuning, struct lksi_dev *dev,
+                            const struct lksi_embedded *built_in);
 void lksi_tuning_close(struct lksi_tuning **tuning);
 
 /* Fills `pick` with what is best for the call; false if no table knows (also for NULL). */

@@ -52,7 +52,7 @@ struct lksi_dev_params {
     bool always_binaries;  /* keep binaries also where the implementation keeps kernels itself */
     const char
         *kernel_dir;  /* read kernels from here in place of the embedded ones; NULL: embedded */
-    const char *tuning; /* a file, or "none"; NULL: $LKS_TUNING, else the user's (plan/tuning.h) */
+    const char *tuning; /* see plan/tuning.h; NULL: $LKS_TUNING, else the user's file */
     void *cl_context; /* the caller's own cl_context and cl_command_queue, or NULL */
     void *cl_queue;
 };
@@ -65,7 +65,7 @@ lks_status lksi_dev_open(struct lksi_dev **dev, const struct lksi_dev_params *pa
 void lksi_dev_close(struct lksi_dev **dev);
 const struct lksi_limits *lksi_dev_limits(const struct lksi_dev *dev);
 bool lksi_dev_is_ref(const struct lksi_dev *dev);
-/* The file of tuning that was named for it, "none", or NULL. */
+/* What was named as tuning for it: a file, "none", "built-in", or NULL. */
 const char *lksi_dev_tuning(const struct lksi_dev *dev);
 /* True if kernels of this device must use the contract's own division and square root. */
 bool lksi_dev_soft_divsqrt(const struct lksi_dev *dev);
@@ -184,12 +184,13 @@ void lksi_ref_parallel(struct lksi_dev *dev, uint64_t count, void (*fn)(void *ct
                        void *ctx);
 int lksi_ref_threads(const struct lksi_dev *dev);
 
-/* ---- embedded kernels (generated at build time) ---- */
+/* ---- embedded kernels and tables of tuning (generated at build time) ---- */
 
 struct lksi_embedded {
     const char *name; /* "contract/num.h" */
     const char *text;
 };
-extern const struct lksi_embedded lksi_embedded_files[]; /* ends with a NULL name */
+/* Each ends with a NULL name: what lies under cl/ and under share/tuning/. */
+extern const struct lksi_embedded lksi_embedded_files[], lksi_embedded_tuning[];
 
 #endif

@@ -215,10 +215,10 @@ Test(elementary, special_values)
 Test(elementary, powers)
 {
     static const float kind[] = {
-        0.0f,      0x1p-149f, 0x1p-126f,  0x1p-60f,       0.25f,      0x1.fffffep-1f, 1.0f,
-        1.5f,      2.0f,      0x1.8p1f,   0x1.000002p0f,  2.5f,       101.0f,         0x1.fffffep22f,
-        0x1p23f,   0x1.000002p23f, 0x1.fffffep23f, 0x1p24f, 0x1p60f,  0x1.fffffep127f, INFINITY,
-        NAN};
+        0.0f,           0x1p-149f,      0x1p-126f, 0x1p-60f,       0.25f,   0x1.fffffep-1f,
+        1.0f,           0x1.000002p0f,  1.5f,      2.0f,           2.5f,    0x1.8p1f,
+        101.0f,         0x1.fffffep22f, 0x1p23f,   0x1.000002p23f, 0x1p24f, 0x1.fffffep23f,
+        0x1.fffffep127f, 0x1p60f,       INFINITY,  NAN};
     enum { N = sizeof kind / sizeof *kind };
     for (int i = 0; i < 4 * N * N; i++) {
         float x = i & 1 ? -kind[i / 4 % N] : kind[i / 4 % N];
