@@ -236,7 +236,9 @@ LKS_KERNEL(product)(__global const float *restrict source, __global const float 
     UNROLL for (int i0 = 0; i0 < TM; i0 += AT_ONCE)
     {
         U64 to[AT_ONCE];
-        float4 extra_of[MASK ? AT_ONCE : 1][TN / 4];
+#if MASK
+        float4 extra_of[AT_ONCE][TN / 4];
+#endif
         UNROLL for (int i = 0; i < AT_ONCE; i++)
         {
             const int p = row0 + ROW(i0 + i);

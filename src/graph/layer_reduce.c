@@ -31,29 +31,16 @@ static lks_status reduce(lks_graph *g, const char *word, const char *op, lks_val
     return lksi_layer_apply(g, word, op, &a, 1, &x, y);
 }
 
-lks_status lks_graph_sum(lks_graph *g, lks_value x, int n, const int *axes, bool keep,
-                         lks_value *y)
-{
-    return reduce(g, "sum", "sum", x, n, axes, keep, y);
-}
-
-lks_status lks_graph_mean(lks_graph *g, lks_value x, int n, const int *axes, bool keep,
-                          lks_value *y)
-{
-    return reduce(g, "mean", "mean", x, n, axes, keep, y);
-}
-
-lks_status lks_graph_max(lks_graph *g, lks_value x, int n, const int *axes, bool keep,
-                         lks_value *y)
-{
-    return reduce(g, "max", "reduce_max", x, n, axes, keep, y);
-}
-
-lks_status lks_graph_min(lks_graph *g, lks_value x, int n, const int *axes, bool keep,
-                         lks_value *y)
-{
-    return reduce(g, "min", "reduce_min", x, n, axes, keep, y);
-}
+#define REDUCE(name, op)                                                                           \
+    lks_status lks_graph_##name(lks_graph *g, lks_value x, int n, const int *axes, bool keep,      \
+                                lks_value *y)                                                      \
+    {                                                                                              \
+        return reduce(g, #name, op, x, n, axes, keep, y);                                          \
+    }
+REDUCE(sum, "sum")
+REDUCE(mean, "mean")
+REDUCE(max, "reduce_max")
+REDUCE(min, "reduce_min")
 
 static lks_status softmax(lks_graph *g, const char *op, lks_value x, bool causal, lks_value *y)
 {

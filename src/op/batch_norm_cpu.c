@@ -1,7 +1,7 @@
 /*
- * batch_norm_cpu.c - the schedule `whole` of batch_norm and batch_norm_grad for CPU devices, and the
- * list of all their schedules. A launch costs about as much as some ten thousand elements there, so
- * what fits into a cache is one launch in place of three. See cl/op/batch_norm_cpu.cl.
+ * batch_norm_cpu.c - the schedule `whole` of batch_norm and batch_norm_grad for CPU devices, and
+ * the list of all their schedules. A launch costs about as much as some ten thousand elements there,
+ * so what fits into a cache is one launch in place of three. See cl/op/batch_norm_cpu.cl.
  */
 #include <stdio.h>
 
@@ -10,8 +10,8 @@
 
 #define WHOLE_BYTES (1ull << 20) /* of one tensor */
 
-/* Lanes that divide c, and vectors a work-item: neighbours in memory, as long as there are work-items
- * for all. */
+/* Lanes that divide c, and vectors a work-item: neighbours in memory, as long as there are
+ * work-items for all. */
 static unsigned whole_shape(const struct batch_norm_dims *d, const struct lksi_limits *dev,
                             unsigned *nv)
 {

@@ -31,8 +31,10 @@ lks_status lksi_conv2d_data_grad_infer(struct lksi_call *call)
     bool biased = call->n_in > 2 && lksi_desc_equal(&call->in[2], &bias);
     if (call->n_in > 2 && !biased && !lksi_desc_equal(&call->in[2], &dx)) {
         char want[96];
-        return lksi_fail(LKS_E_ARGUMENT, "%s: mask is %s, expected f32 %s (or a bias of its channels)", call->op->name,
-                         lksi_desc_text(&call->in[2], text), lksi_desc_text(&dx, want));
+        return lksi_fail(LKS_E_ARGUMENT,
+                         "%s: mask is %s, expected f32 %s (or a bias of its channels)",
+                         call->op->name, lksi_desc_text(&call->in[2], text),
+                         lksi_desc_text(&dx, want));
     }
     d.extra = biased ? 2 : call->n_in > 2;
     memcpy(call->dims.bytes, &d, sizeof d);

@@ -49,7 +49,8 @@ static void add_rows(const struct lks_conv_dims *d, bool grad, const struct lksi
     U32 mr = (wide ? 24 : 6) / nv > 8 ? 8 : (wide ? 24 : 6) / nv;
     U64 rows = (U64)d->n * (grad ? d->h : d->oh);
     U32 cols = grad ? (U32)lksi_div_up(d->w, d->stride_w) : d->ow;
-    U32 per = lksi_conv_cpu_per_item(2.0 * d->r * d->s * d->c * (grad ? d->w : d->ow), rows, dev, 0);
+    double row = 2.0 * d->r * d->s * d->c * (grad ? d->w : d->ow);
+    U32 per = lksi_conv_cpu_per_item(row, rows, dev, 0);
     /* few rows, as of sequences, are cut */
     U64 items = lksi_div_up(rows, per), want = lksi_div_up(8ull * dev->compute_units, items);
     U32 chunk = (U32)lksi_div_up(cols, want);

@@ -288,13 +288,15 @@ static const struct lksi_schedule schedules[] = {
     {NULL, NULL, NULL}};
 
 static const struct lksi_schedule data_schedules[] = {
-    {"cpu", lksi_dense_data_grad_cpu_declines, lksi_dense_data_grad_cpu_recipe, lksi_dense_cpu_tunables, 0},
+    {"cpu", lksi_dense_data_grad_cpu_declines, lksi_dense_data_grad_cpu_recipe,
+     lksi_dense_cpu_tunables, 0},
     LKSI_GPU_LINES(dense_data_grad, product),
     {"clblast", lksi_dense_clblast_declines, lksi_dense_data_grad_clblast_recipe},
     {NULL, NULL, NULL}};
 
 static const struct lksi_schedule weight_schedules[] = {
-    {"cpu", lksi_dense_weight_grad_cpu_declines, lksi_dense_weight_grad_cpu_recipe, lksi_dense_cpu_tunables, 0},
+    {"cpu", lksi_dense_weight_grad_cpu_declines, lksi_dense_weight_grad_cpu_recipe,
+     lksi_dense_cpu_tunables, 0},
     LKSI_GPU_LINES(dense_weight_grad, dense_leaves),
     {"clblast", lksi_dense_weight_grad_clblast_declines, lksi_dense_weight_grad_clblast_recipe},
     {NULL, NULL, NULL}};

@@ -112,8 +112,8 @@ static lks_status weight_grad(struct lksi_dev *dev, const struct lksi_call *call
 {
     const struct dense_dims *d = lksi_dense_dims(call);
     (void)work;
-    return lksi_clblast_sgemm(dev, true, false, d->o, d->i, d->n * d->rows, in[1], d->o, in[0], d->i, out[0],
-                              d->i);
+    return lksi_clblast_sgemm(dev, true, false, d->o, d->i, d->n * d->rows, in[1], d->o, in[0],
+                              d->i, out[0], d->i);
 }
 
 void lksi_dense_weight_grad_clblast_recipe(const struct lksi_call *call,

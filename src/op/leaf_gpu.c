@@ -55,5 +55,6 @@ void lksi_leaf_launch(enum lksi_leaf_numbers numbers, const struct lksi_leaf_sha
     l->global[0] = (size_t)(s->channels + CHANNELS - 1) / CHANNELS * GROUP;
     l->global[1] = leaves;
     r->n_work = 1;
-    r->work_bytes[0] = (U64)leaves * s->channels * sizeof(F32) * (numbers == LKSI_LEAF_BIAS ? 1 : 2);
+    r->work_bytes[0] =
+        (U64)leaves * s->channels * sizeof(F32) * (numbers == LKSI_LEAF_BIAS ? 1 : 2);
 }

@@ -72,17 +72,32 @@ static void shorten(char *log)
         to[-1] = '\0';
 }
 
+/* What the compiler said; NULL: no memory. free(). */
+static char *build_log(const struct lksi_dev *dev, cl_program program)
+{
+    size_t bytes = 0;
+    clGetProgramBuildInfo(program, dev->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
+    char *log = calloc(bytes + 1, 1);
+    if (log != NULL)
+        clGetProgramBuildInfo(program, dev->id, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
+    return log;
+}
+
+/* Of a program that did build. Users need none of it; a test wants it to be nothing. */
+static void tell_log(const struct lksi_dev *dev, const struct lksi_part *part, cl_program program)
+{
+    char *log = lksi_log_wanted(LKS_LOG_DEBUG) ? build_log(dev, program) : NULL;
+    if (log != NULL && log[strspn(log, " \n")] != '\0')
+        lksi_log(LKS_LOG_DEBUG, "program %.12s, the compiler says: %s", part->key, log);
+    free(log);
+}
+
 /* Fails with the place that the build log names, and its first lines. */
 static lks_status build_failed(const struct lksi_dev *dev, const struct lksi_part *part,
                                cl_program program, cl_int error)
 {
-    size_t bytes = 0;
-    char *log = NULL, name[80], place[96];
+    char *log = build_log(dev, program), name[80], place[96];
     lks_status st;
-    clGetProgramBuildInfo(program, dev->id, CL_PROGRAM_BUILD_LOG, 0, NULL, &bytes);
-    log = calloc(bytes + 1, 1);
-    if (log != NULL)
-        clGetProgramBuildInfo(program, dev->id, CL_PROGRAM_BUILD_LOG, bytes, log, NULL);
     lksi_source_name(part->unit[0], 0, name);
     if (log == NULL || !error_place(log, place))
         snprintf(place, sizeof place, "%s%s", name, part->n_units > 1 ? " and others" : "");
@@ -159,7 +174,10 @@ static lks_status compile(struct lksi_dev *dev, struct lksi_part *part, cl_progr
     if (e != CL_SUCCESS)
         return lksi_cl_fail(e, "clCreateProgramWithSource", "%s", dev->limits.name);
     e = clBuildProgram(*program, 1, &dev->id, part->options, NULL, NULL);
-    return e == CL_SUCCESS ? LKS_OK : build_failed(dev, part, *program, e);
+    if (e != CL_SUCCESS)
+        return build_failed(dev, part, *program, e);
+    tell_log(dev, part, *program);
+    return LKS_OK;
 }
 
 static lks_status from_source(struct lksi_dev *dev, struct lksi_part *part)
