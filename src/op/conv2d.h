@@ -91,6 +91,30 @@ U64 lksi_conv2d_weight_grad_ref_parts(const struct lksi_call *call);
 void lksi_conv2d_weight_grad_ref(const struct lksi_call *call, const void *const *in,
                                  void *const *out, U64 p0, U64 p1);
 
+/*
+ * The descriptor `struct lksi_op` of an operator NAME that does what KIND does (conv2d,
+ * conv2d_data_grad, conv2d_weight_grad), by a contract of its own. More fields follow.
+ */
+#define LKSI_CONV_OP(NAME, KIND, CONTRACT, INFER, SCHEDULES, CASES, ...)                           \
+    static const struct lksi_op NAME = {                                                           \
+        .name = #NAME,                                                                             \
+        .contract = CONTRACT,                                                                      \
+        .dims = "lks_conv_dims",                                                                   \
+        .min_in = 2,                                                                               \
+        .n_out = 1,                                                                                \
+        .attr_size = sizeof(struct lksi_##KIND##_attr),                                            \
+        .infer = INFER,                                                                            \
+        .item = NAME##_item_c,                                                                     \
+        .ref_parts = lksi_##NAME##_ref_parts,                                                      \
+        .ref = lksi_##NAME##_ref,                                                                  \
+        .schedules = SCHEDULES,                                                                    \
+        .grad = lksi_##KIND##_grad,                                                                \
+        .flops = lksi_conv_flops,                                                                  \
+        .product = true,                                                                           \
+        .test_case = CASES,                                                                        \
+        __VA_ARGS__                                                                                \
+    }
+
 /* Case `index` of the harness, shared by the three direct operators; false past the last. */
 bool lksi_conv_case_at(int index, bool long_run, struct lksi_conv_case *c);
 /* Output height and width of a case. */

@@ -105,24 +105,8 @@ static bool test_case(int index, bool long_run, struct lksi_call *call, void *at
 
 LKSI_ITEM(conv2d_data_grad, in[0], in[1], in[2], out[0])
 
-static const struct lksi_op conv2d_data_grad = {
-    .name = "conv2d_data_grad",
-    .contract = "contract/conv2d_data_grad.h",
-    .dims = "lks_conv_dims",
-    .min_in = 2,
-    .max_in = 3,
-    .n_out = 1,
-    .attr_size = sizeof(struct lksi_conv2d_data_grad_attr),
-    .infer = lksi_conv2d_data_grad_infer,
-    .item = conv2d_data_grad_item_c,
-    .ref_parts = lksi_conv2d_data_grad_ref_parts,
-    .ref = lksi_conv2d_data_grad_ref,
-    .schedules = lksi_conv2d_data_grad_schedules,
-    .grad = lksi_conv2d_data_grad_grad,
-    .absorb = lksi_conv2d_data_grad_absorb,
-    .flops = lksi_conv_flops,
-    .product = true,
-    .test_case = test_case,
-};
+LKSI_CONV_OP(conv2d_data_grad, conv2d_data_grad, "contract/conv2d_data_grad.h",
+             lksi_conv2d_data_grad_infer, lksi_conv2d_data_grad_schedules, test_case, .max_in = 3,
+             .absorb = lksi_conv2d_data_grad_absorb);
 
 const struct lksi_op *const lksi_ops_conv2d_data_grad[] = {&conv2d_data_grad, NULL};

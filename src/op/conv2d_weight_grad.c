@@ -74,24 +74,7 @@ static bool test_case(int index, bool long_run, struct lksi_call *call, void *at
 
 LKSI_ITEM(conv2d_weight_grad, in[0], in[1], out[0])
 
-static const struct lksi_op conv2d_weight_grad = {
-    .name = "conv2d_weight_grad",
-    .contract = "contract/conv2d_weight_grad.h",
-    .dims = "lks_conv_dims",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
-    .attr_size = sizeof(struct lksi_conv2d_weight_grad_attr),
-    .sums_samples = 3,
-    .infer = lksi_conv2d_weight_grad_infer,
-    .item = conv2d_weight_grad_item_c,
-    .ref_parts = lksi_conv2d_weight_grad_ref_parts,
-    .ref = lksi_conv2d_weight_grad_ref,
-    .schedules = lksi_conv2d_weight_grad_schedules,
-    .grad = lksi_conv2d_weight_grad_grad,
-    .flops = lksi_conv_flops,
-    .product = true,
-    .test_case = test_case,
-};
+LKSI_CONV_OP(conv2d_weight_grad, conv2d_weight_grad, "contract/conv2d_weight_grad.h",
+             lksi_conv2d_weight_grad_infer, lksi_conv2d_weight_grad_schedules, test_case, .max_in = 2, .sums_samples = 3);
 
 const struct lksi_op *const lksi_ops_conv2d_weight_grad[] = {&conv2d_weight_grad, NULL};

@@ -65,8 +65,8 @@ struct lksi_winograd_view lksi_winograd_view(const struct lks_conv_dims *d, bool
 
 /* ---- test cases ---- */
 
-/* N,H,W,C, K, pad top/bottom/left/right, relu, leaf, extra. Sizes stand around tiles of 2 x 2, blocks of
- * tiles, 16 lanes and the leaves of 1024 tiles. */
+/* N,H,W,C, K, pad top/bottom/left/right, relu, leaf, extra. Sizes stand around tiles of 2 x 2,
+ * blocks of tiles, 16 lanes and the leaves of 1024 tiles. */
 #define CASE(n, h, w, c, k, pt, pb, pl, pr, relu, leaf, extra)                                     \
     {                                                                                              \
         {n, h, w, c, k, 3, 3, c}, {1, 1, pt, pb, pl, pr, 1, 1, 1, relu}, leaf, extra               \
@@ -149,65 +149,15 @@ SCHEDULES(winograd, product)
 SCHEDULES(winograd_data_grad, product)
 SCHEDULES(winograd_weight_grad, leaves)
 
-static const struct lksi_op winograd = {
-    .name = "winograd",
-    .contract = "contract/winograd.h",
-    .dims = "lks_conv_dims",
-    .min_in = 2,
-    .max_in = 3,
-    .n_out = 1,
-    .attr_size = sizeof(struct lksi_conv2d_attr),
-    .infer = infer,
-    .item = winograd_item_c,
-    .ref_parts = lksi_winograd_ref_parts,
-    .ref = lksi_winograd_ref,
-    .schedules = winograd_schedules,
-    .grad = lksi_conv2d_grad,
-    .absorb = lksi_conv2d_absorb,
-    .flops = lksi_conv_flops,
-    .product = true,
-    .test_case = test_case,
-};
+LKSI_CONV_OP(winograd, conv2d, "contract/winograd.h", infer,
+             winograd_schedules, test_case, .max_in = 3, .absorb = lksi_conv2d_absorb);
 
-static const struct lksi_op winograd_data_grad = {
-    .name = "winograd_data_grad",
-    .contract = "contract/winograd.h",
-    .dims = "lks_conv_dims",
-    .min_in = 2,
-    .max_in = 3,
-    .n_out = 1,
-    .attr_size = sizeof(struct lksi_conv2d_data_grad_attr),
-    .infer = infer_data_grad,
-    .item = winograd_data_grad_item_c,
-    .ref_parts = lksi_winograd_data_grad_ref_parts,
-    .ref = lksi_winograd_data_grad_ref,
-    .schedules = winograd_data_grad_schedules,
-    .grad = lksi_conv2d_data_grad_grad,
-    .absorb = lksi_conv2d_data_grad_absorb,
-    .flops = lksi_conv_flops,
-    .product = true,
-    .test_case = test_case_data_grad,
-};
+LKSI_CONV_OP(winograd_data_grad, conv2d_data_grad, "contract/winograd.h", infer_data_grad,
+             winograd_data_grad_schedules, test_case_data_grad, .max_in = 3,
+             .absorb = lksi_conv2d_data_grad_absorb);
 
-static const struct lksi_op winograd_weight_grad = {
-    .name = "winograd_weight_grad",
-    .contract = "contract/winograd.h",
-    .dims = "lks_conv_dims",
-    .min_in = 2,
-    .max_in = 2,
-    .n_out = 1,
-    .attr_size = sizeof(struct lksi_conv2d_weight_grad_attr),
-    .sums_samples = 3,
-    .infer = infer_weight_grad,
-    .item = winograd_weight_grad_item_c,
-    .ref_parts = lksi_winograd_weight_grad_ref_parts,
-    .ref = lksi_winograd_weight_grad_ref,
-    .schedules = winograd_weight_grad_schedules,
-    .grad = lksi_conv2d_weight_grad_grad,
-    .flops = lksi_conv_flops,
-    .product = true,
-    .test_case = test_case_weight_grad,
-};
+LKSI_CONV_OP(winograd_weight_grad, conv2d_weight_grad, "contract/winograd.h", infer_weight_grad,
+             winograd_weight_grad_schedules, test_case_weight_grad, .max_in = 2, .sums_samples = 3);
 
 const struct lksi_op *const lksi_ops_winograd[] = {&winograd, &winograd_data_grad,
                                                    &winograd_weight_grad, NULL};
