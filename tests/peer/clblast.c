@@ -1,6 +1,6 @@
 /*
- * clblast.c - what CLBlast's SGEMM reaches on a device with its own parameters and with others, drawn
- * at random among those that its documentation calls legal and set by CLBlastOverrideParameters.
+ * clblast.c - what CLBlast's SGEMM reaches on a device with its own parameters and with others,
+ * drawn at random among those that its tuner calls legal and set by CLBlastOverrideParameters.
  *
  *     clblast DEVICE SETS SEED M,N,K...
  *
@@ -36,7 +36,8 @@ static size_t one_of(const size_t *list, size_t n)
 {
     return list[lks_random_word(seed, 0u, 0u, drawn++) % n];
 }
-#define ONE_OF(...) one_of((const size_t[]){__VA_ARGS__}, sizeof (size_t[]){__VA_ARGS__} / sizeof(size_t))
+#define ONE_OF(...)                                                                                \
+    one_of((const size_t[]){__VA_ARGS__}, LKSI_COUNT(((const size_t[]){__VA_ARGS__})))
 
 /* The conditions of CLBlast's tuner for its first kernel (GEMMK 0). */
 static bool legal(const size_t *v, const struct lksi_limits *dev)
@@ -118,8 +119,9 @@ static void close_job(struct job *j)
 /* One product on a C of zeros; false if CLBlast refuses. */
 static bool multiply(struct job *j)
 {
-    return lksi_clblast_sgemm(j->dev, false, true, j->m, j->n, j->k, j->buf[0], j->k, j->buf[1],
-                              j->k, j->buf[2], j->n) == LKS_OK &&
+    return CLBlastSgemm(CLBlastLayoutRowMajor, CLBlastTransposeNo, CLBlastTransposeYes, j->m, j->n,
+                        j->k, 1.0f, j->buf[0]->mem, 0, j->k, j->buf[1]->mem, 0, j->k, 1.0f,
+                        j->buf[2]->mem, 0, j->n, &j->dev->queue, NULL) == CLBlastSuccess &&
            lksi_dev_wait(j->dev, 0) == LKS_OK;
 }
 
