@@ -72,7 +72,7 @@ LKS_ELEMENT F32 lks_pow(F32 x, F32 y)
     F32 t = y * g.hi;
     F32 tl = lks_fma(y, g.lo, lks_fma(y, g.hi, -t));
     I32 in = lks_abs(t) < 160.0f;
-    F32 whole = lks_trunc(ay);
+    F32 whole = lks_rint(ay);
     I32 odd = ((I32)lks_select(ay < 16777216.0f, whole, 0.0f) & 1) != 0 && whole == ay;
     struct lks_exp_parts p = lks_exp_split(lks_select(in, t, lks_copysign(160.0f, t)),
                                            lks_select(in, tl, 0.0f));

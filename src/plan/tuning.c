@@ -98,7 +98,7 @@ static lks_status take(struct lksi_tuning *t, const struct lksi_tuning_file *f, 
             if (take_table(t, table, source, reach, &stale) != LKS_OK)
                 return LKS_E_MEMORY;
         }
-    if (others + earlier > 0)
+    if (others + earlier > 0 && f != &t->own) /* of those, most are for others */
         lksi_log(LKS_LOG_INFO, "tuning, %s: %zu entries are for other devices or drivers, %zu were "
                                "made under another contract", source, others, earlier);
     if (stale > 0)
