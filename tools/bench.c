@@ -32,6 +32,7 @@ static const struct option_spec specs[] = {
      "samples a block of the ordered sums (default: 8)", 1},
     {"batch", 'b', OPTION_U32, offsetof(struct bench_options, batch), "N",
      "samples a step, in place of the model file's", 1},
+    RESIDENT_OPTION(struct bench_options, resident),
     {"plain", 0, OPTION_FLAG, offsetof(struct bench_options, plain), NULL,
      "slow contract kernels only", 0},
     {"profile", 0, OPTION_FLAG, offsetof(struct bench_options, profile), NULL,
@@ -260,7 +261,11 @@ static int run(const struct command *self, int argc, char **argv)
     if (n_rest == 0 && (o.profile || o.batch.given))
         return fail_usage("--%s is for a model file, and none is given",
                           o.profile ? "profile" : "batch");
-    status = n_rest == 0 ? bench_check_op(&o) : EXIT_OK;
+    if (n_rest == 0 && o.resident != NULL)
+        return fail_usage("--resident is for a model file, and none is given");
+    status = take_resident(o.resident, &(struct lks_trainer_params){0});
+    if (status == EXIT_OK && n_rest == 0)
+        status = bench_check_op(&o);
     if (status == EXIT_OK)
         status = open_bench(&b);
     if (status == EXIT_OK)

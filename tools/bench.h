@@ -13,7 +13,7 @@
 
 struct bench_options {
     struct device_choice device;
-    const char *op, *schedule, *in;
+    const char *op, *schedule, *in, *resident;
     struct number out, kernel, stride, pad, groups, leaf;
     struct number repeats, batch, seed;
     bool plain, profile, json;

@@ -49,6 +49,7 @@ lks_status bench_trainer(const struct bench *b, const lks_model *model, bool pro
         p.leaf = (uint32_t)o->leaf.value;
     if (o->seed.given)
         p.seed = o->seed.value;
+    take_resident(o->resident, &p); /* checked when options were read */
     return lks_trainer_create(trainer, lks_model_graph(model), &p);
 }
 
@@ -131,13 +132,15 @@ static lks_status profile_step(struct model_bench *m, struct bench_times *times)
     const lks_dataset *data = lks_model_train_data(m->model);
     struct lksi_step_plan *step;
     struct lksi_feed *feed;
+    const struct lksi_resident *resident = lksi_resident_find(t, data->data);
     struct lksi_position p;
     const char *timer;
     double ms;
     lks_status st = LKS_OK;
     LKSI_TRY(lksi_feed_next(t, &feed));
-    LKSI_TRY(lksi_gather_step(t, data, t->step, feed, &p));
-    LKSI_TRY(lksi_step_plan_get(t, p.samples, true, lksi_sent_channels(data->data), &step));
+    LKSI_TRY(lksi_gather_step(t, data, resident, t->step, feed, &p));
+    LKSI_TRY(lksi_step_plan_get(t, p.samples, true, lksi_form_of(data->data, resident != NULL),
+                                &step));
     LKSI_TRY(lksi_feed_bind(t, feed, step));
     size_t n = lksi_plan_stages(step->plan);
     for (size_t s = 0; s < n; s++) {

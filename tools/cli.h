@@ -143,6 +143,17 @@ struct device_choice {
             "which `built-in` uses alone", 0                                                       \
     }
 
+struct lks_trainer_params;
+
+/* Whether data sets lie on the device; a `const char *`. */
+#define RESIDENT_OPTION(type, member)                                                              \
+    {                                                                                              \
+        "resident", 0, OPTION_TEXT, offsetof(type, member), "auto|yes|no",                         \
+            "keep the data on the device, in place of the model\nfile's (same bits)", 0            \
+    }
+/* EXIT_OK, or the exit status after saying that it is none of these. NULL changes nothing. */
+int take_resident(const char *text, struct lks_trainer_params *params);
+
 /* Opens the device that the options name. EXIT_OK, or the exit status after saying the error. */
 int open_device(struct lks_device **device, const struct device_choice *choice);
 

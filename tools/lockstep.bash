@@ -15,6 +15,7 @@ _lockstep() {
     fi
     case $prev in
     --device | -d) word="cpu gpu ref" ;;
+    --resident) word="auto yes no" ;;
     --color) word="auto always never" ;;
     --data) word="train test" ;;
     --regime) word="uniform wide subnormal zeros ties underflow" ;;

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <lockstep/device.h>
+#include <lockstep/lockstep.h>
 
 #include "cli.h"
 
@@ -215,4 +215,17 @@ int open_device(struct lks_device **device, const struct device_choice *choice)
                                      .threads = (int)choice->threads.value,
                                      .tuning = choice->tuning});
     return st == LKS_OK ? EXIT_OK : fail_library(st);
+}
+
+int take_resident(const char *text, struct lks_trainer_params *params)
+{
+    static const char *const words[] = {"auto", "yes", "no"}; /* as enum lks_resident */
+    if (text == NULL)
+        return EXIT_OK;
+    for (size_t i = 0; i < LKSI_COUNT(words); i++)
+        if (strcmp(text, words[i]) == 0) {
+            params->resident = (lks_resident)i;
+            return EXIT_OK;
+        }
+    return fail_usage("--resident is `%s`, expected auto, yes or no", text);
 }

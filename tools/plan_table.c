@@ -180,9 +180,10 @@ static lks_status print_text(struct lks_trainer *t, struct lksi_plan *plan, bool
     return LKS_OK;
 }
 
-static void print_sums(const struct lksi_step_plan *step, const struct lksi_memory *m,
+static void print_sums(const lks_trainer *t, const struct lksi_step_plan *step,
                        const struct totals *sum)
 {
+    const struct lksi_memory *m = lksi_plan_memory(step->plan);
     char text[5][32];
     printf("\na step at batch %u: %zu operators, %zu launches", step->batch,
            lksi_plan_stages(step->plan), sum->launches);
@@ -196,6 +197,10 @@ static void print_sums(const struct lksi_step_plan *step, const struct lksi_memo
            human_bytes(m->values, text[2], sizeof text[2]), m->chunks,
            m->chunks == 1 ? "" : "s", human_bytes(m->work, text[3], sizeof text[3]),
            human_bytes(m->total, text[4], sizeof text[4]));
+    if (step->form.resident)
+        printf("the training data lie on the device, %s more; a step sends the numbers of its "
+               "samples\n",
+               human_bytes(t->to_reside, text[0], sizeof text[0]));
 }
 
 /* ---- JSON; jansson remembers a lack of memory by NULL, which the last call tells ---- */
@@ -271,13 +276,14 @@ static lks_status print_json(const struct lks_trainer *t, const struct lksi_step
     int bad = -1;
     for (size_t i = 0; i < lksi_plan_stages(step->plan); i++)
         json_array_append_new(stages, stage_json(t, step->plan, i, &sum));
-    j = json_pack("{s:s, s:s, s:i, s:I, s:I, s:o, s:{s:I, s:I, s:I, s:I, s:I, s:I}}", "device",
+    j = json_pack("{s:s, s:s, s:i, s:I, s:I, s:o, s:{s:I, s:I, s:I, s:I, s:I, s:I, s:I}}", "device",
                   lksi_dev_limits(t->dev)->name, "driver", lksi_dev_limits(t->dev)->driver, "batch",
                   (int)step->batch, "launches", (json_int_t)sum.launches, "clblast_calls",
                   (json_int_t)sum.host, "stages", stages, "memory", "parameters",
                   (json_int_t)m->state, "inputs", (json_int_t)m->input, "values",
                   (json_int_t)m->values, "largest_workspace", (json_int_t)m->work, "buffers",
-                  (json_int_t)m->chunks, "total", (json_int_t)m->total);
+                  (json_int_t)m->chunks, "total", (json_int_t)m->total, "resident_data",
+                  (json_int_t)(step->form.resident ? t->to_reside : 0));
     if (j != NULL && json_array_size(stages) == lksi_plan_stages(step->plan))
         bad = json_dumpf(j, stdout, JSON_COMPACT);
     json_decref(j);
@@ -287,20 +293,17 @@ static lks_status print_json(const struct lks_trainer *t, const struct lksi_step
     return LKS_OK;
 }
 
-lks_status print_plan(lks_trainer *t, const lks_dataset *data, bool verbose, bool json)
+lks_status print_plan(lks_trainer *t, bool verbose, bool json)
 {
-    struct lksi_step_plan *step;
+    const struct lksi_step_plan *step = &t->plan[0]; /* for the data that it was made with */
     struct totals sum = {0};
-    lks_status st = lksi_step_plan_get(t, t->params.batch, true, lksi_sent_channels(data->data),
-                                       &step);
-    if (st != LKS_OK)
-        return st;
+    lks_status st;
     if (json)
         return print_json(t, step);
     printf("the plan of a training step on %s:\n", lksi_dev_limits(t->dev)->name);
     st = print_text(t, step->plan, verbose, &sum);
     if (st != LKS_OK)
         return st;
-    print_sums(step, lksi_plan_memory(step->plan), &sum);
+    print_sums(t, step, &sum);
     return LKS_OK;
 }

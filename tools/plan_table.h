@@ -8,8 +8,8 @@
 
 #include "cli.h"
 
-/* Prints the plan of the trainer's training step over `data`: as a table, with `verbose` the
+/* Prints the plan of the trainer's training step over its data: as a table, with `verbose` the
  * launches of each operator and why earlier schedules decline too, or (`json`) as one object. */
-lks_status print_plan(lks_trainer *trainer, const lks_dataset *data, bool verbose, bool json);
+lks_status print_plan(lks_trainer *trainer, bool verbose, bool json);
 
 #endif

@@ -15,6 +15,7 @@
 struct options {
     struct device_choice device;
     struct number batch;
+    const char *resident;
     bool layers, plan, verbose, json;
 };
 
@@ -26,6 +27,7 @@ static const struct option_spec specs[] = {
      "the library's own tables,\nwhich `built-in` uses alone", 0},
     {"batch", 'b', OPTION_U32, offsetof(struct options, batch), "N",
      "samples a step, in place of the model file's", 1},
+    RESIDENT_OPTION(struct options, resident),
     {"plan", 0, OPTION_FLAG, offsetof(struct options, plan), NULL,
      "print the plan of a training step: operators, schedules,\nlaunches, workspace, what is fused, "
      "memory",
@@ -104,19 +106,21 @@ static lks_status print_layers(const lks_model *m)
 
 static lks_status print_memory(lks_trainer *t, const lks_device *device, uint32_t batch)
 {
-    char parameters[32], inputs[32], values[32], total[32];
+    char parameters[32], inputs[32], values[32], data[32], total[32];
     struct lks_memory memory;
     lks_status st = lks_trainer_memory(t, &memory);
     if (st != LKS_OK)
         return st;
     printf("memory of a training step at batch %u on %s:\n"
            "  parameters and optimiser  %12s\n  inputs                    %12s\n"
-           "  values and gradients      %12s\n  total                     %12s\n",
+           "  values and gradients      %12s\n",
            batch, lks_device_get_info(device)->name,
            human_bytes(memory.parameters, parameters, sizeof parameters),
            human_bytes(memory.inputs, inputs, sizeof inputs),
-           human_bytes(memory.values, values, sizeof values),
-           human_bytes(memory.total, total, sizeof total));
+           human_bytes(memory.values, values, sizeof values));
+    if (memory.data > 0)
+        printf("  the training data         %12s\n", human_bytes(memory.data, data, sizeof data));
+    printf("  total                     %12s\n", human_bytes(memory.total, total, sizeof total));
     return LKS_OK;
 }
 
@@ -129,9 +133,10 @@ static lks_status print_step(const lks_model *m, lks_device *device, const struc
     p.device = device;
     if (o->batch.given)
         p.batch = (uint32_t)o->batch.value;
+    take_resident(o->resident, &p); /* checked before */
     st = lks_trainer_create(&t, lks_model_graph(m), &p);
     if (st == LKS_OK)
-        st = o->plan ? print_plan(t, lks_model_train_data(m), o->verbose, o->json)
+        st = o->plan ? print_plan(t, o->verbose, o->json)
                      : print_memory(t, device, p.batch);
     lks_trainer_destroy(&t);
     return st;
@@ -184,6 +189,9 @@ static int run(const struct command *self, int argc, char **argv)
         return fail_usage("summary --layers takes no model file");
     if (n_rest != 1)
         return fail_usage("summary takes one model file, %d given", n_rest);
+    status = take_resident(o.resident, &(struct lks_trainer_params){0});
+    if (status != EXIT_OK)
+        return status;
     if (!o.plan && (o.verbose || o.json))
         return fail_usage("--%s is for --plan", o.json ? "json" : "verbose");
     if (o.device.names.count == 0 && !o.plan) /* it needs no kernels; the table says so */

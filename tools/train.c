@@ -28,7 +28,7 @@ struct options {
     struct device_choice device;
     struct number epochs, steps, batch, seed, checkpoint_every;
     struct real expect;
-    const char *weights, *out, *log;
+    const char *weights, *out, *log, *resident;
     bool resume, overwrite, quiet, plain;
 };
 
@@ -53,6 +53,7 @@ static const struct option_spec specs[] = {
      "go on from the checkpoint in the output folder, to the\nsame bits", 0},
     {"overwrite", 0, OPTION_FLAG, AT(overwrite), NULL,
      "replace the run, finished or not, that the output\nfolder holds", 0},
+    RESIDENT_OPTION(struct options, resident),
     {"plain", 0, OPTION_FLAG, AT(plain), NULL, "slow contract kernels only; same bits", 0},
     {"log-json", 0, OPTION_TEXT, AT(log), "FILE", "append one JSON object a step, epoch and result",
      0},
@@ -164,7 +165,7 @@ static lks_status write_facts(struct training *t)
     return run_json_write(&t->facts, t->dir.file[RUN_JSON]);
 }
 
-static void set_params(struct training *t)
+static int set_params(struct training *t)
 {
     struct lks_trainer_params *p = &t->params;
     lks_model_trainer_params(t->model, p);
@@ -177,6 +178,7 @@ static void set_params(struct training *t)
         p->batch = (uint32_t)t->o.batch.value;
     if (t->o.seed.given)
         p->seed = t->o.seed.value;
+    return take_resident(t->o.resident, p);
 }
 
 /* What the folder must take: two checkpoints (the old one stays until the new one is whole), four
@@ -325,7 +327,8 @@ static int check_input(struct training *t)
     if (t->o.expect.given && t->history.form.positions == 0)
         return fail_usage("--expect-accuracy needs a loss with labels, but %s has none",
                           t->model_file);
-    set_params(t);
+    if ((status = set_params(t)) != EXIT_OK)
+        return status;
     if (steps_per_epoch(t) == 0)
         return fail_usage("drop_last leaves no batch: %zu samples, batch %u; use a smaller batch",
                           lks_dataset_count(lks_model_train_data(t->model)), t->params.batch);

@@ -109,13 +109,12 @@ static lks_status jobs_of_model(struct tune *t, const char *file, struct jobs *j
     lks_model *model = NULL;
     lks_trainer *trainer = NULL;
     lks_device *device = NULL;
-    struct lksi_step_plan *step;
+    struct lksi_step_plan *step = NULL;
     lks_status st = lks_model_open(&model, file);
     if (st == LKS_OK)
         st = bench_trainer(&t->b, model, false, &device, &trainer);
     if (st == LKS_OK)
-        st = lksi_step_plan_get(trainer, trainer->params.batch, true,
-                                lksi_sent_channels(lks_model_train_data(model)->data), &step);
+        step = &trainer->plan[0];
     for (size_t s = 0; st == LKS_OK && s < lksi_plan_stages(step->plan); s++) {
         const struct lksi_call *call = &lksi_plan_stage(step->plan, s)->call;
         if (has_choice(t, call))

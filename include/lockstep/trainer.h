@@ -39,6 +39,15 @@ extern "C" {
 
 typedef struct lks_trainer lks_trainer;
 
+/*
+ * Whether data sets lie on the device: samples and labels are uploaded once, before the first step
+ * of lks_trainer_fit, and a step sends only the numbers of its samples. The bits stay. AUTO: where the
+ * device has memory of its own and they take at most a quarter of it. YES: on any device that has
+ * the room; LKS_E_MEMORY where training data do not fit, LKS_E_INPUT where a callback makes them. NO: the host
+ * gathers each batch and sends it.
+ */
+typedef enum lks_resident { LKS_RESIDENT_AUTO, LKS_RESIDENT_YES, LKS_RESIDENT_NO } lks_resident;
+
 struct lks_trainer_params {
     lks_device *device; /* required; must outlive the trainer */
     uint32_t batch;     /* samples a step; 0 means 64 */
@@ -76,6 +85,7 @@ struct lks_trainer_params {
                                 form that its samples are sent in. NULL: for floats, as an own loop
                                 gives them. Any other use makes a second plan when it comes; same
                                 bits. Needed during lks_trainer_create only. */
+    lks_resident resident;   /* 0: AUTO */
 };
 #ifndef __cplusplus
 #define lks_trainer_params(...) (&(struct lks_trainer_params){__VA_ARGS__})
@@ -108,6 +118,7 @@ struct lks_memory {
     uint64_t values;     /* the peak of activations and workspace within a step */
     uint64_t workspace;  /* part of `values` */
     uint64_t total;
+    uint64_t data;       /* data sets that lie on the device, or will; part of `total` */
 };
 /* Writes *memory. Does not block. */
 LKS_API lks_status lks_trainer_memory(const lks_trainer *trainer, struct lks_memory *memory);

@@ -129,6 +129,32 @@ static void pixels(const struct lksi_real_io *io)
     }
 }
 
+/* Samples of one batch out of many. */
+static uint64_t taken(const struct lksi_real_io *io, uint64_t e, uint64_t *within)
+{
+    uint64_t size = count(io) / (uint64_t)io->call->out[0].dim[0];
+    *within = e % size;
+    return (uint64_t)io->in[1][e / size] * size + e % size;
+}
+
+static void take(const struct lksi_real_io *io)
+{
+    uint64_t within;
+    for (uint64_t e = 0; e < count(io); e++)
+        lksi_real_put(io, 0, e, io->in[0][taken(io, e, &within)], 0.0);
+}
+
+static void take_pixels(const struct lksi_real_io *io)
+{
+    uint64_t c = (uint64_t)io->call->in[2].dim[0] / 256, within;
+    for (uint64_t e = 0; e < count(io); e++) {
+        uint64_t at = taken(io, e, &within);
+        uint32_t word = (uint32_t)(int32_t)io->in[0][at / 4];
+        uint32_t b = word >> (8 * (at % 4)) & 255;
+        lksi_real_put(io, 0, e, io->in[2][b * c + within % c], 0.0);
+    }
+}
+
 const struct lksi_real_entry lksi_real_basic[] = {
     {"add", add},
     {"batch_mean", batch_mean},
@@ -141,6 +167,8 @@ const struct lksi_real_entry lksi_real_basic[] = {
     {"relu", relu},
     {"relu_grad", relu_grad},
     {"reshape", copy},
+    {"take", take},
+    {"take_pixels", take_pixels},
     {NULL, NULL},
 };
 

@@ -371,11 +371,23 @@ fail:
     return st;
 }
 
+static lks_status read_resident(struct lks_model *m, const struct lksi_node *train)
+{
+    static const char *const words[] = {"auto", "yes", "no"}; /* as enum lks_resident */
+    const struct lksi_node *node = lksi_node_get(train, "resident");
+    size_t word = (size_t)LKS_RESIDENT_AUTO;
+    lks_status st = node != NULL ? lksi_node_choice(node, words, LKSI_COUNT(words), &word) : LKS_OK;
+    if (st == LKS_OK)
+        m->params.resident = (lks_resident)word;
+    return st;
+}
+
 lks_status lksi_model_train(struct lks_model *m, const struct lksi_node *root)
 {
     static const char *const keys[] = {"batch",      "epochs",   "seed", "leaf",
                                        "drop_last",  "optimizer", "optimizers",
-                                       "groups",     "frozen",   "ema",  "evaluate"};
+                                       "groups",     "frozen",   "ema",  "evaluate",
+                                       "resident"};
     const struct lksi_node *train;
     int64_t batch = 64, epochs = 1, leaf = 8;
     lks_status st;
@@ -392,6 +404,7 @@ lks_status lksi_model_train(struct lks_model *m, const struct lksi_node *root)
     if ((leaf & (leaf - 1)) != 0)
         return lksi_node_expected(lksi_node_get(train, "leaf"), "a power of two", "leaf: 8");
     LKSI_TRY(lksi_map_bool(train, "drop_last", "drop_last: true", &m->params.drop_last));
+    LKSI_TRY(read_resident(m, train));
     LKSI_TRY(read_optimizers(m, train));
     LKSI_TRY(read_groups(m, train));
     LKSI_TRY(read_average(m, train));

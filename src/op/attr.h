@@ -163,7 +163,7 @@ struct lksi_random_attr {
     int64_t dim[LKSI_MAX_RANK - 1];
 };
 
-/* pixels: the shape of y, and the values of a position in the table. */
+/* pixels, take_pixels: the shape of y, and the values of a position in the table. */
 struct lksi_pixels_attr {
     int32_t rank, channels;
     int64_t dim[LKSI_MAX_RANK];

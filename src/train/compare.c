@@ -29,7 +29,7 @@ struct run {
 
 static lks_status prepare_step(struct run *r)
 {
-    int32_t channels = lksi_sent_channels(r->params->train->data);
+    struct lksi_form form = lksi_form_of(r->params->train->data, false);
     struct lksi_position p;
     for (int i = 0; i < 2; i++) {
         struct side *s = &r->side[i];
@@ -37,8 +37,8 @@ static lks_status prepare_step(struct run *r)
         struct lksi_step_plan *plan;
         lks_status st = LKS_OK;
         LKSI_TRY(lksi_feed_next(s->t, &feed));
-        LKSI_TRY(lksi_gather_step(s->t, r->params->train, r->step, feed, &p));
-        LKSI_TRY(lksi_step_plan_get(s->t, p.samples, true, channels, &plan));
+        LKSI_TRY(lksi_gather_step(s->t, r->params->train, NULL, r->step, feed, &p));
+        LKSI_TRY(lksi_step_plan_get(s->t, p.samples, true, form, &plan));
         LKSI_TRY(lksi_feed_bind(s->t, feed, plan));
         LKSI_TRY(lksi_dev_mark(s->t->dev, &feed->mark));
         s->plan = plan->plan;

@@ -37,12 +37,22 @@ static lks_status collect(struct lks_trainer *t, struct sums *s)
 /* Samples of a data set from `first` on, or, without one, of memory. */
 struct source {
     const struct lksi_dataset *data;
+    const struct lksi_resident *resident; /* the data set on the device, or NULL */
     const float *x;
 };
+
+static struct source source_of(struct lks_trainer *t, const lks_dataset *d)
+{
+    return (struct source){.data = d->data, .resident = lksi_resident_find(t, d->data)};
+}
 
 static lks_status gather(const struct lks_trainer *t, const struct source *from, size_t first,
                          uint32_t n, struct lksi_feed *feed)
 {
+    if (from->resident != NULL) {
+        lksi_feed_pick(feed, from->resident, from->data, NULL, first, n);
+        return LKS_OK;
+    }
     if (from->data != NULL)
         return lksi_feed_gather(feed, from->data, NULL, first, n);
     memcpy(feed->x, from->x + first * t->sample, n * t->sample * sizeof(float));
@@ -55,8 +65,10 @@ static lks_status queue_batch(struct lks_trainer *t, const struct source *from, 
 {
     struct lksi_feed *feed;
     lks_status st = LKS_OK;
-    int32_t channels = from->data != NULL ? lksi_sent_channels(from->data) : 0;
-    LKSI_TRY(lksi_step_plan_get(t, n, false, channels, plan));
+    struct lksi_form form = {0};
+    if (from->data != NULL)
+        form = lksi_form_of(from->data, from->resident != NULL);
+    LKSI_TRY(lksi_step_plan_get(t, n, false, form, plan));
     LKSI_TRY(lksi_feed_next(t, &feed));
     LKSI_TRY(gather(t, from, first, n, feed));
     lksi_feed_evaluation(t, feed, slot, first);
@@ -70,7 +82,7 @@ static lks_status evaluate(struct lks_trainer *t, const lks_dataset *data, doubl
 {
     struct sums s = {0};
     struct lksi_step_plan *plan;
-    const struct source from = {.data = data->data};
+    const struct source from = source_of(t, data);
     size_t count = data->data->count;
     lks_status st = LKS_OK;
     LKSI_TRY(lksi_check_data(t, data, "test"));
@@ -165,8 +177,10 @@ lks_status lks_trainer_output(lks_trainer *t, const lks_dataset *data, lks_value
                          first + n, data->data->count);
     lksi_fenv_enter(&env);
     st = lksi_check_data(t, data, "the");
-    if (st == LKS_OK)
-        st = predict(t, &(struct source){.data = data->data}, value, first, n, out);
+    if (st == LKS_OK) {
+        const struct source from = source_of(t, data);
+        st = predict(t, &from, value, first, n, out);
+    }
     lksi_fenv_leave(&env);
     return st;
 }
@@ -179,7 +193,7 @@ lks_status lks_trainer_predict(lks_trainer *t, const lks_dataset *data, size_t f
     lks_status st;
     if (t == NULL || data == NULL || probabilities == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_predict: an argument is NULL");
-    from = (struct source){.data = data->data};
+    from = source_of(t, data);
     if (from.data->sample != t->sample || first > from.data->count || n > from.data->count - first)
         return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_predict: samples %zu to %zu of %zu", first,
                          first + n, from.data->count);

@@ -23,12 +23,14 @@ static lks_status create_feed(struct lks_trainer *t, struct lksi_feed *f)
     uint64_t batch = t->params.batch;
     uint64_t labels = pad(batch * (t->positions > 0 ? t->positions : 1) * sizeof(int32_t));
     uint64_t x_bytes = batch * t->sample * sizeof(float);
-    uint64_t hyper = 0, step = PIECE, table = 2 * PIECE, label = 3 * PIECE, x = label + labels;
+    uint64_t hyper = 0, step = PIECE, which = 2 * PIECE, label = which + pad(batch * 4);
+    uint64_t table = label + labels, x = table + PIECE;
     lks_status st = LKS_OK;
     LKSI_TRY(lksi_buf_staging(&f->staging, t->dev, x + x_bytes));
     f->host = lksi_buf_host(f->staging);
     f->hyper = (float *)(void *)(f->host + hyper);
     f->step = (int32_t *)(void *)(f->host + step);
+    f->which = (uint32_t *)(void *)(f->host + which);
     f->table = (float *)(void *)(f->host + table);
     f->label = (int32_t *)(void *)(f->host + label);
     f->x = (float *)(void *)(f->host + x);
@@ -36,6 +38,7 @@ static lks_status create_feed(struct lks_trainer *t, struct lksi_feed *f)
     LKSI_TRY(lksi_buf_create(&f->buf, t->dev, x + pad(x_bytes)));
     LKSI_TRY(lksi_buf_part(&f->hyper_buf, f->buf, hyper, PIECE));
     LKSI_TRY(lksi_buf_part(&f->step_buf, f->buf, step, PIECE));
+    LKSI_TRY(lksi_buf_part(&f->which_buf, f->buf, which, pad(batch * 4)));
     LKSI_TRY(lksi_buf_part(&f->table_buf, f->buf, table, PIECE));
     LKSI_TRY(lksi_buf_part(&f->label_buf, f->buf, label, labels));
     LKSI_TRY(lksi_buf_part(&f->x_buf, f->buf, x, pad(x_bytes)));
@@ -59,6 +62,7 @@ void lksi_feeds_destroy(struct lks_trainer *t)
         struct lksi_feed *f = &t->feed[i];
         lksi_buf_destroy(&f->hyper_buf);
         lksi_buf_destroy(&f->step_buf);
+        lksi_buf_destroy(&f->which_buf);
         lksi_buf_destroy(&f->table_buf);
         lksi_buf_destroy(&f->label_buf);
         lksi_buf_destroy(&f->x_buf);
@@ -76,6 +80,18 @@ lks_status lksi_feed_gather(struct lksi_feed *f, const struct lksi_dataset *data
     memcpy(f->table, data->table, 256 * data->c * sizeof(float));
     lksi_dataset_gather_bytes(data, order, first, n, (uint8_t *)f->x, f->label);
     return LKS_OK;
+}
+
+void lksi_feed_pick(struct lksi_feed *f, const struct lksi_resident *resident,
+                    const struct lksi_dataset *data, const uint32_t *order, size_t first, size_t n)
+{
+    size_t each = data->positions;
+    f->resident = resident;
+    for (size_t i = 0; i < n; i++) {
+        f->which[i] = order != NULL ? order[first + i] : (uint32_t)(first + i);
+        if (each > 0)
+            memcpy(f->label + i * each, data->labels + f->which[i] * each, each * sizeof(int32_t));
+    }
 }
 
 static void set_step(const struct lks_trainer *t, struct lksi_feed *f, uint32_t number,
@@ -109,19 +125,32 @@ lks_status lksi_feed_next(struct lks_trainer *t, struct lksi_feed **feed)
     }
     t->next_feed = (t->next_feed + 1) % LKSI_FEEDS;
     t->phase = LKSI_PHASE_NONE;
+    f->resident = NULL;
     *feed = f;
     return LKS_OK;
 }
 
+/* Bytes of the feed that a step of the plan reads: up to the labels or up to the samples. */
+static uint64_t bytes_of(const struct lks_trainer *t, const struct lksi_feed *f,
+                         const struct lksi_step_plan *p)
+{
+    if (p->form.resident)
+        return (uint64_t)((unsigned char *)f->label - f->host) +
+               p->batch * t->positions * sizeof(int32_t);
+    return f->x_offset + (uint64_t)p->batch * t->sample * (p->form.channels > 0 ? 1 : 4);
+}
+
 lks_status lksi_feed_bind(struct lks_trainer *t, struct lksi_feed *f, struct lksi_step_plan *p)
 {
-    uint64_t bytes = f->x_offset + (uint64_t)p->batch * t->sample * (p->channels > 0 ? 1 : 4);
+    const struct lksi_resident *r = f->resident;
     lks_status st = LKS_OK;
-    LKSI_TRY(lksi_buf_upload(f->buf, 0, f->host, bytes, 0));
+    LKSI_TRY(lksi_buf_upload(f->buf, 0, f->host, bytes_of(t, f, p), 0));
     LKSI_TRY(lksi_dev_use_uploads(t->dev));
-    LKSI_TRY(lksi_plan_set_input(p->plan, p->x, f->x_buf));
-    if (p->channels > 0)
-        LKSI_TRY(lksi_plan_set_input(p->plan, p->table, f->table_buf));
+    LKSI_TRY(lksi_plan_set_input(p->plan, p->x, r != NULL ? r->x : f->x_buf));
+    if (p->form.channels > 0)
+        LKSI_TRY(lksi_plan_set_input(p->plan, p->table, r != NULL ? r->table : f->table_buf));
+    if (r != NULL)
+        LKSI_TRY(lksi_plan_set_input(p->plan, p->which, f->which_buf));
     if (p->label != LKSI_NONE)
         LKSI_TRY(lksi_plan_set_input(p->plan, p->label, f->label_buf));
     LKSI_TRY(lksi_plan_set_input(p->plan, p->step, f->step_buf));

@@ -18,7 +18,8 @@ struct fit {
     struct lks_trainer *t;
     const struct lks_fit_params *p;
     uint32_t *order; /* of the running epoch */
-    struct lksi_prefetch *prefetch;
+    const struct lksi_resident *resident; /* the training data on the device, or NULL */
+    struct lksi_prefetch *prefetch; /* NULL if they lie there */
     double reported; /* time of the last report */
 };
 
@@ -96,14 +97,17 @@ static void set_hyper(struct lks_trainer *t, const struct lksi_position *p, uint
     lksi_feed_step(t, feed, step);
 }
 
-lks_status lksi_gather_step(struct lks_trainer *t, const lks_dataset *train, uint64_t step,
+lks_status lksi_gather_step(struct lks_trainer *t, const lks_dataset *train,
+                            const struct lksi_resident *resident, uint64_t step,
                             struct lksi_feed *feed, struct lksi_position *p)
 {
     uint32_t *order = lksi_alloc(train->data->count, sizeof *order);
     lks_status st = order != NULL ? lksi_position_of(t, train, step, p) : LKS_E_MEMORY;
     if (st == LKS_OK)
         st = make_order(t, train, p->epoch, order);
-    if (st == LKS_OK)
+    if (st == LKS_OK && resident != NULL)
+        lksi_feed_pick(feed, resident, train->data, order, p->first, p->samples);
+    else if (st == LKS_OK)
         st = lksi_feed_gather(feed, train->data, order, p->first, p->samples);
     if (st == LKS_OK)
         set_hyper(t, p, step, feed);
@@ -160,22 +164,37 @@ fail:
     return st;
 }
 
+/* The next batch that the thread has gathered, into a feed. */
+static lks_status take_gathered(struct fit *f, struct lksi_form form, struct lksi_feed *feed)
+{
+    const struct lks_trainer *t = f->t;
+    const struct lksi_dataset *data = f->p->train->data;
+    struct lksi_batch batch;
+    lks_status st = lksi_prefetch_next(f->prefetch, &batch);
+    if (st != LKS_OK)
+        return st;
+    memcpy(feed->x, batch.x, batch.n * t->sample * (form.channels > 0 ? 1 : sizeof(float)));
+    if (form.channels > 0)
+        memcpy(feed->table, data->table, 256 * data->c * sizeof(float));
+    memcpy(feed->label, batch.labels, batch.n * t->positions * sizeof(int32_t));
+    lksi_prefetch_release(f->prefetch);
+    return LKS_OK;
+}
+
 static lks_status queue_step(struct fit *f, const struct lksi_position *p)
 {
     struct lks_trainer *t = f->t;
     const struct lksi_dataset *data = f->p->train->data;
+    struct lksi_form form = lksi_form_of(data, f->resident != NULL);
     struct lksi_step_plan *plan;
     struct lksi_feed *feed;
-    struct lksi_batch batch;
     lks_status st = LKS_OK;
-    LKSI_TRY(lksi_step_plan_get(t, p->samples, true, lksi_sent_channels(data), &plan));
+    LKSI_TRY(lksi_step_plan_get(t, p->samples, true, form, &plan));
     LKSI_TRY(lksi_feed_next(t, &feed));
-    LKSI_TRY(lksi_prefetch_next(f->prefetch, &batch));
-    memcpy(feed->x, batch.x, batch.n * t->sample * (plan->channels > 0 ? 1 : sizeof(float)));
-    if (plan->channels > 0)
-        memcpy(feed->table, data->table, 256 * data->c * sizeof(float));
-    memcpy(feed->label, batch.labels, batch.n * t->positions * sizeof(int32_t));
-    lksi_prefetch_release(f->prefetch);
+    if (f->resident != NULL)
+        lksi_feed_pick(feed, f->resident, data, f->order, p->first, p->samples);
+    else
+        LKSI_TRY(take_gathered(f, form, feed));
     set_hyper(t, p, t->step, feed);
     LKSI_TRY(lksi_feed_run(t, feed, plan));
     t->pending[t->n_pending++] = (struct lks_step_info){
@@ -221,7 +240,7 @@ static lks_status begin_epoch(struct fit *f, const struct lksi_position *p)
     const struct lksi_dataset *data = f->p->train->data;
     uint64_t end = p->steps_per_epoch * f->t->params.batch;
     lks_status st = make_order(f->t, f->p->train, p->epoch, f->order);
-    if (st == LKS_OK)
+    if (st == LKS_OK && f->prefetch != NULL)
         lksi_prefetch_start(f->prefetch, f->order, p->first,
                             end < data->count ? (size_t)end : data->count);
     return st;
@@ -331,9 +350,15 @@ static lks_status fit(struct lks_trainer *t, const struct lks_fit_params *p)
         st = lksi_check_data(t, p->test, "test");
     if (st != LKS_OK)
         return st;
+    st = lksi_residents_get(t, p->train->data, p->test != NULL ? p->test->data : NULL);
+    if (st != LKS_OK)
+        return st;
+    f.resident = lksi_resident_find(t, p->train->data);
     f.order = lksi_alloc(p->train->data->count, sizeof *f.order);
-    st = f.order != NULL ? lksi_prefetch_create(&f.prefetch, p->train->data, t->params.batch)
-                         : LKS_E_MEMORY;
+    if (f.order == NULL)
+        return LKS_E_MEMORY;
+    if (f.resident == NULL)
+        st = lksi_prefetch_create(&f.prefetch, p->train->data, t->params.batch);
     if (st == LKS_OK)
         st = report_rest(&f, loop(&f));
     lksi_prefetch_destroy(&f.prefetch);

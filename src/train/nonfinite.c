@@ -50,10 +50,10 @@ static lks_status look(struct lksi_stage *stage, const char *name, uint64_t step
 }
 
 static lks_status explain_feed(struct lks_trainer *t, struct lksi_feed *feed, uint32_t samples,
-                               int32_t channels, uint64_t step)
+                               struct lksi_form form, uint64_t step)
 {
     struct lksi_step_plan *plan;
-    bool floats = !t->tokens && channels == 0;
+    bool floats = !t->tokens && form.channels == 0;
     int64_t n = (int64_t)(samples * t->sample), bad = floats ? first_bad(feed->x, n) : n;
     lks_status st = LKS_OK;
     if (bad < n)
@@ -63,7 +63,7 @@ static lks_status explain_feed(struct lks_trainer *t, struct lksi_feed *feed, ui
                          (unsigned long long)step, (double)feed->x[bad],
                          (long long)(bad / (int64_t)t->sample),
                          (long long)(bad % (int64_t)t->sample));
-    LKSI_TRY(lksi_step_plan_get(t, samples, true, channels, &plan));
+    LKSI_TRY(lksi_step_plan_get(t, samples, true, form, &plan));
     LKSI_TRY(lksi_feed_bind(t, feed, plan));
     for (size_t s = 0; s < lksi_plan_stages(plan->plan); s++) {
         LKSI_TRY(lksi_plan_run_stage(plan->plan, s));
@@ -84,8 +84,8 @@ static lks_status explain(struct lks_trainer *t, const lks_dataset *train, uint6
     lks_status st = LKS_OK;
     LKSI_TRY(lksi_dev_wait(t->dev, 0));
     LKSI_TRY(lksi_feed_next(t, &feed));
-    LKSI_TRY(lksi_gather_step(t, train, step, feed, &p));
-    return explain_feed(t, feed, p.samples, lksi_sent_channels(train->data), step);
+    LKSI_TRY(lksi_gather_step(t, train, NULL, step, feed, &p));
+    return explain_feed(t, feed, p.samples, lksi_form_of(train->data, false), step);
 fail:
     return st;
 }
@@ -116,7 +116,7 @@ lks_status lksi_explain_nonfinite(struct lks_trainer *t, const lks_dataset *trai
 lks_status lksi_explain_feed(struct lks_trainer *t, struct lksi_feed *feed, uint32_t samples,
                              uint64_t step)
 {
-    return finish(t, explain_feed(t, feed, samples, 0, step));
+    return finish(t, explain_feed(t, feed, samples, (struct lksi_form){0}, step));
 }
 
 lks_status lksi_explain_written(struct lks_trainer *t, uint64_t step)

@@ -103,7 +103,7 @@ static lks_status forward(struct lks_trainer *t, const struct lks_batch *batch,
     lks_status st = check_batch(t, batch);
     if (st != LKS_OK)
         return st;
-    LKSI_TRY(lksi_step_plan_get(t, batch->samples, true, 0, &plan));
+    LKSI_TRY(lksi_step_plan_get(t, batch->samples, true, (struct lksi_form){0}, &plan));
     LKSI_TRY(lksi_feed_next(t, &feed));
     fill_feed(t, batch, feed);
     LKSI_TRY(lksi_feed_bind(t, feed, plan));

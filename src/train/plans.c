@@ -14,7 +14,7 @@ static uint32_t batch_that_fits(struct lks_trainer *t, uint32_t batch, bool trai
         struct lksi_step_plan ids;
         struct lks_graph *g = NULL;
         struct lksi_memory memory;
-        if (lksi_step_graph(&g, t, batch, training, 0, &ids) == LKS_OK &&
+        if (lksi_step_graph(&g, t, batch, training, (struct lksi_form){0}, &ids) == LKS_OK &&
             lksi_plan_measure(&memory, &g, t->store) == LKS_OK)
             return batch;
         lks_graph_destroy(&g);
@@ -65,13 +65,14 @@ lks_status lksi_step_plans_settle(struct lks_trainer *t)
     return LKS_OK;
 }
 
-int32_t lksi_sent_channels(const struct lksi_dataset *data)
+struct lksi_form lksi_form_of(const struct lksi_dataset *data, bool resident)
 {
-    return lksi_dataset_sends_bytes(data) ? (int32_t)data->c : 0;
+    bool bytes = resident ? data->pixels != NULL : lksi_dataset_sends_bytes(data);
+    return (struct lksi_form){bytes ? (int32_t)data->c : 0, resident};
 }
 
 lks_status lksi_step_plan_get(struct lks_trainer *t, uint32_t batch, bool training,
-                              int32_t channels, struct lksi_step_plan **plan)
+                              struct lksi_form form, struct lksi_step_plan **plan)
 {
     struct lksi_step_plan made = {0};
     struct lks_graph *g = NULL;
@@ -84,14 +85,14 @@ lks_status lksi_step_plan_get(struct lks_trainer *t, uint32_t batch, bool traini
     lks_status st;
     for (size_t i = 0; i < t->n_plan; i++)
         if (t->plan[i].batch == batch && t->plan[i].training == training &&
-            t->plan[i].channels == channels &&
-            (training || t->plan[i].output == t->output)) {
+            t->plan[i].form.channels == form.channels &&
+            t->plan[i].form.resident == form.resident && (training || t->plan[i].output == t->output)) {
             *plan = &t->plan[i];
             return LKS_OK;
         }
     if (!lksi_grow(&t->plan, &t->cap_plan, t->n_plan + 1, sizeof *t->plan))
         return LKS_E_MEMORY;
-    st = lksi_step_graph(&g, t, batch, training, channels, &made);
+    st = lksi_step_graph(&g, t, batch, training, form, &made);
     if (st == LKS_OK)
         st = lksi_plan_create(&made.plan, &g, &params);
     if (st == LKS_E_MEMORY)

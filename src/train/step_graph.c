@@ -111,30 +111,43 @@ lksi_value lksi_data_input(const struct lks_graph *g)
     return LKSI_NONE;
 }
 
-/* The samples come as bytes: the input becomes the output of `pixels`. */
-static lks_status add_pixels(struct lks_graph *g, int32_t channels, struct lksi_step_plan *ids)
+/* The samples come as bytes, or by their numbers out of a data set on the device, or both: the input
+ * becomes an operator's output. The shape of a data set says what there is at least: one plan serves
+ * data sets of all lengths. */
+static lks_status add_samples(struct lks_graph *g, uint32_t batch, struct lksi_form form,
+                              struct lksi_step_plan *ids)
 {
-    const struct lksi_desc *x = &g->value[ids->x].desc;
-    struct lksi_desc words = lksi_desc_make(LKSI_I32, 1, (lksi_desc_count(x) + 3) / 4);
-    struct lksi_desc table = lksi_desc_make(LKSI_F32, 1, (int64_t)256 * channels);
+    const struct lksi_desc which = lksi_desc_make(LKSI_I32, 1, (int64_t)batch);
+    const struct lksi_desc x = g->value[ids->x].desc;
+    struct lksi_desc bytes = lksi_desc_make(LKSI_I32, 1, (lksi_desc_count(&x) + 3) / 4);
+    struct lksi_desc table = lksi_desc_make(LKSI_F32, 1, (int64_t)256 * form.channels);
+    const char *op = !form.resident ? "pixels" : form.channels > 0 ? "take_pixels" : "take";
     struct lksi_pixels_attr attr;
-    lksi_value in[2], input = ids->x;
+    lksi_value in[3], input = ids->x;
+    int n_in = 1;
     lks_status st = LKS_OK;
     memset(&attr, 0, sizeof attr);
-    attr.rank = x->rank;
-    attr.channels = channels;
-    memcpy(attr.dim, x->dim, sizeof attr.dim);
-    LKSI_TRY(lksi_graph_add_input(g, "pixels.bytes", &words, false, &in[0]));
-    LKSI_TRY(lksi_graph_add_input(g, "pixels.table", &table, false, &in[1]));
-    LKSI_TRY(lksi_graph_make_input(g, input, "pixels", &attr, 2, in));
+    attr.rank = x.rank;
+    attr.channels = form.channels;
+    memcpy(attr.dim, x.dim, sizeof attr.dim);
+    LKSI_TRY(lksi_graph_add_input(g, "data.samples", form.channels > 0 ? &bytes : &x, false,
+                                  &in[0]));
     ids->x = in[0];
-    ids->table = in[1];
+    if (form.resident) {
+        LKSI_TRY(lksi_graph_add_input(g, "data.which", &which, false, &ids->which));
+        in[n_in++] = ids->which;
+    }
+    if (form.channels > 0) {
+        LKSI_TRY(lksi_graph_add_input(g, "data.table", &table, false, &in[n_in]));
+        ids->table = in[n_in++];
+    }
+    LKSI_TRY(lksi_graph_make_input(g, input, op, form.channels > 0 ? &attr : NULL, n_in, in));
 fail:
     return st;
 }
 
 lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t, uint32_t batch,
-                           bool training, int32_t channels, struct lksi_step_plan *ids)
+                           bool training, struct lksi_form form, struct lksi_step_plan *ids)
 {
     struct lks_graph *g = NULL;
     const struct lksi_desc hyper =
@@ -146,11 +159,11 @@ lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t
                       : lksi_graph_for_evaluation(&g, t->model, batch, t->params.leaf));
     ids->batch = batch;
     ids->training = training;
-    ids->channels = channels;
+    ids->form = form;
     ids->x = lksi_data_input(g);
-    if (channels > 0)
-        LKSI_TRY(add_pixels(g, channels, ids));
     ids->label = g->label;
+    if (form.resident || form.channels > 0)
+        LKSI_TRY(add_samples(g, batch, form, ids));
     ids->prob = g->prob;
     LKSI_TRY(add_state(g, "params", LKSI_F32, t->arena, &params));
     if (averaged)

@@ -13,6 +13,7 @@
 
 #define LKSI_RING  256 /* steps whose loss and hits the device keeps */
 #define LKSI_FEEDS 3   /* batches in flight */
+#define LKSI_RESIDENTS 2 /* data sets on the device: to train and to test on */
 
 /* Parameters lie in one flat arena, so that the update is one launch; starts are multiples of
  * this many elements (4096 bytes, the largest alignment that a device asks for). */
@@ -22,14 +23,31 @@ struct lks_dataset {
     struct lksi_dataset *data;
 };
 
+/* The samples of a data set on the device. Labels are few, and sent. */
+struct lksi_resident {
+    struct lksi_buf *x, *table; /* x NULL: none; table NULL: it has none */
+    float *table_copy;
+    uint64_t table_bytes, bytes;
+    char sha256[LKSI_SHA256_HEX]; /* the data set's: of samples and labels */
+};
+
+/* How samples come to the device. */
+struct lksi_form {
+    int32_t channels; /* above 0: as bytes, with a table of so many columns; 0: as they are */
+    bool resident;    /* out of a data set that lies there, by their numbers */
+};
+
 /* The inputs of one step, on the host and on the device, uploaded in one piece. */
 struct lksi_feed {
     struct lksi_buf *staging;
     unsigned char *host; /* the memory of `staging` */
-    struct lksi_buf *buf, *hyper_buf, *step_buf, *table_buf, *label_buf, *x_buf; /* parts of buf */
+    struct lksi_buf *buf;
+    struct lksi_buf *hyper_buf, *step_buf, *which_buf, *label_buf, *table_buf, *x_buf; /* its parts */
     float *hyper, *table, *x; /* into host */
     int32_t *step, *label;
+    uint32_t *which; /* numbers of the samples of `resident` */
     uint64_t x_offset;
+    const struct lksi_resident *resident; /* the samples are there; or NULL: they are in x */
     uint64_t mark; /* behind the last step that read it; 0: none */
 };
 
@@ -37,9 +55,9 @@ struct lksi_feed {
 struct lksi_step_plan {
     uint32_t batch;
     bool training;
-    int32_t channels; /* above 0: x comes as bytes, with a table of so many columns */
+    struct lksi_form form;
     struct lksi_plan *plan;
-    lksi_value x, table, label, hyper, step, prob;
+    lksi_value x, table, label, which, hyper, step, prob;
     lksi_value output; /* what lks_trainer_output asked for, or LKSI_NONE */
     size_t forward, backward; /* the stages before these end the forward and backward pass */
 };
@@ -89,6 +107,8 @@ struct lks_trainer {
     struct lksi_step_plan *plan; /* the first one is made with the trainer */
     size_t n_plan, cap_plan, n_settled;
     struct lksi_feed feed[LKSI_FEEDS];
+    struct lksi_resident resident[LKSI_RESIDENTS];
+    uint64_t to_reside; /* bytes of the data known at creation that will lie on the device */
     size_t next_feed;
     size_t sample;    /* values a sample */
     bool tokens;      /* which are integers */
@@ -161,7 +181,7 @@ lks_status lksi_param_write(struct lks_trainer *t, const char *arena, const char
 /* step_graph.c: the model at a batch size with gradients, guard, update and record (training), or
  * with record alone. */
 lks_status lksi_step_graph(struct lks_graph **graph, const struct lks_trainer *t, uint32_t batch,
-                           bool training, int32_t channels, struct lksi_step_plan *ids);
+                           bool training, struct lksi_form form, struct lksi_step_plan *ids);
 
 /* Numbers a slot of the ring: the losses in their order, then the hits if there are labels. */
 size_t lksi_ring_width(const struct lks_graph *g);
@@ -178,13 +198,31 @@ lks_status lksi_check_data(const struct lks_trainer *t, const lks_dataset *d, co
 /* The only input besides the labels. */
 lksi_value lksi_data_input(const struct lks_graph *g);
 
-/* plans.c: the plan for a batch size, made at its first use. `channels`: 0 for samples as floats, else
- * as bytes (lksi_sent_channels). The pointer is valid until the next call. */
+/* plans.c: the plan for a batch size, made at its first use. The pointer is valid until the next
+ * call. */
 lks_status lksi_step_plan_get(struct lks_trainer *t, uint32_t batch, bool training,
-                              int32_t channels, struct lksi_step_plan **plan);
+                              struct lksi_form form, struct lksi_step_plan **plan);
 
-/* What a plan for the samples of `data` takes. */
-int32_t lksi_sent_channels(const struct lksi_dataset *data);
+/* What a plan for the samples of `data` takes where the host sends them, and where they lie on the
+ * device. */
+struct lksi_form lksi_form_of(const struct lksi_dataset *data, bool resident);
+
+/* resident.c: puts the data sets of a training on the device where trainer and device allow it, and
+ * drops others. LKS_E_MEMORY or LKS_E_INPUT if they must lie there and cannot. */
+lks_status lksi_residents_get(struct lks_trainer *t, const struct lksi_dataset *train,
+                              const struct lksi_dataset *test);
+void lksi_residents_free(struct lks_trainer *t);
+/* The data set's place on the device, or NULL. */
+const struct lksi_resident *lksi_resident_find(struct lks_trainer *t, const struct lksi_dataset *d);
+/* Whether it would be put there. Fails as lksi_residents_get; `what` is for messages. */
+lks_status lksi_resident_decide(const struct lks_trainer *t, const struct lksi_dataset *d,
+                                const char *what, bool *yes);
+/* NULL if `d` may lie on a device `taken` bytes of which are in use, else why not. */
+const char *lksi_resident_declines(enum lks_resident wish, const struct lksi_limits *dev,
+                                   const struct lksi_dataset *d, uint64_t taken);
+/* Device memory of a data set, and of those that lie there. */
+uint64_t lksi_resident_bytes(const struct lksi_dataset *d);
+uint64_t lksi_residents_bytes(const struct lks_trainer *t);
 
 /* Lets the binary cache keep what the plans so far compiled late; all of them must have run. */
 lks_status lksi_step_plans_settle(struct lks_trainer *t);
@@ -193,9 +231,12 @@ lks_status lksi_step_plans_settle(struct lks_trainer *t);
 lks_status lksi_feeds_create(struct lks_trainer *t);
 void lksi_feeds_destroy(struct lks_trainer *t);
 /* Samples and labels order[first, first + n) of a data set (order NULL: 0, 1, ...), for a plan of
- * lksi_sent_channels(data): bytes and their table, or floats. Fails as lksi_dataset_gather. */
+ * lksi_form_of(data, false): bytes and their table, or floats. Fails as lksi_dataset_gather. */
 lks_status lksi_feed_gather(struct lksi_feed *feed, const struct lksi_dataset *data,
                             const uint32_t *order, size_t first, size_t n);
+/* The same of a data set that lies on the device: numbers and labels. */
+void lksi_feed_pick(struct lksi_feed *feed, const struct lksi_resident *resident,
+                    const struct lksi_dataset *data, const uint32_t *order, size_t first, size_t n);
 /* Sets the feed's step words for training step `step`. */
 void lksi_feed_step(const struct lks_trainer *t, struct lksi_feed *feed, uint64_t step);
 /* The same for a batch of an evaluation: its slot in the ring, and the number of its first sample. */
@@ -218,8 +259,9 @@ lks_status lksi_explain_feed(struct lks_trainer *t, struct lksi_feed *feed, uint
 /* The same for a step whose values or gradients the caller wrote, which a repetition lacks. */
 lks_status lksi_explain_written(struct lks_trainer *t, uint64_t step);
 
-/* fit.c: gathers the batch of a step into a feed, for a plan of lksi_sent_channels(train). */
-lks_status lksi_gather_step(struct lks_trainer *t, const lks_dataset *train, uint64_t step,
+/* fit.c: the batch of a step in a feed, from `resident`, or gathered by the host if that is NULL. */
+lks_status lksi_gather_step(struct lks_trainer *t, const lks_dataset *train,
+                            const struct lksi_resident *resident, uint64_t step,
                             struct lksi_feed *feed, struct lksi_position *p);
 
 #endif

@@ -153,12 +153,37 @@ fail:
     return st;
 }
 
+/* The plan for whole batches of the data, if these are known, and the feeds. Whether the data may lie
+ * on the device is known for sure only beside the plan's memory. */
+static lks_status make_first_plan(struct lks_trainer *t, const struct lksi_dataset *data)
+{
+    struct lksi_step_plan *plan;
+    bool resident = false;
+    lks_status st = LKS_OK;
+    if (data != NULL)
+        LKSI_TRY(lksi_resident_decide(t, data, "training", &resident));
+    LKSI_TRY(lksi_step_plan_get(t, t->params.batch, true,
+                                data != NULL ? lksi_form_of(data, resident) : (struct lksi_form){0},
+                                &plan));
+    LKSI_TRY(lksi_feeds_create(t));
+    if (!resident)
+        return LKS_OK;
+    LKSI_TRY(lksi_resident_decide(t, data, "training", &resident));
+    if (resident) {
+        t->to_reside = lksi_resident_bytes(data);
+        return LKS_OK;
+    }
+    lksi_plan_destroy(&t->plan[0].plan);
+    t->n_plan = 0;
+    return lksi_step_plan_get(t, t->params.batch, true, lksi_form_of(data, false), &plan);
+fail:
+    return st;
+}
+
 static lks_status create(lks_trainer **trainer, const lks_graph *graph,
                          const struct lks_trainer_params *params)
 {
     struct lks_trainer *t = NULL;
-    struct lksi_step_plan *plan;
-    int32_t channels = params->data != NULL ? lksi_sent_channels(params->data->data) : 0;
     lks_status st;
     if (graph == NULL || params->device == NULL)
         return lksi_fail(LKS_E_ARGUMENT, "lks_trainer_create: the graph or the device is NULL");
@@ -167,8 +192,7 @@ static lks_status create(lks_trainer **trainer, const lks_graph *graph,
         LKSI_TRY(lksi_check_data(t, params->data, "training"));
     t->dev = lksi_device_dev(params->device);
     LKSI_TRY(lksi_store_create(&t->store, t->dev));
-    LKSI_TRY(lksi_step_plan_get(t, t->params.batch, true, channels, &plan));
-    LKSI_TRY(lksi_feeds_create(t));
+    LKSI_TRY(make_first_plan(t, params->data != NULL ? params->data->data : NULL));
     LKSI_TRY(set_seed_gradient(t));
     LKSI_TRY(lksi_update_init(t));
     LKSI_TRY(lksi_params_init(t));
@@ -206,6 +230,7 @@ void lks_trainer_destroy(lks_trainer **trainer)
         lksi_plan_destroy(&t->plan[i].plan);
     free(t->plan);
     lksi_feeds_destroy(t);
+    lksi_residents_free(t);
     lksi_store_destroy(&t->store);
     lks_graph_destroy(&t->model);
     lksi_streams_free(&t->streams);
@@ -225,7 +250,8 @@ lks_status lks_trainer_memory(const lks_trainer *t, struct lks_memory *memory)
     memory->inputs = LKSI_FEEDS * lksi_buf_bytes(t->feed[0].buf);
     memory->values = m->values;
     memory->workspace = m->work;
-    memory->total = memory->parameters + memory->inputs + memory->values;
+    memory->data = lksi_residents_bytes(t) > 0 ? lksi_residents_bytes(t) : t->to_reside;
+    memory->total = memory->parameters + memory->inputs + memory->values + memory->data;
     return LKS_OK;
 }
 

@@ -376,6 +376,9 @@ class Folders(Case):
         self.bad(3, ["xyzzy", "ref"], "train", self.model, "--device", "xyzzy", "--out",
                  self.path("out"))
         self.bad(3, ["99:0"], "train", self.model, "--device", "99:0", "--out", self.path("out"))
+        self.bad(2, ["resident", "`auto`, `yes` and `no`"], "train", make_model(
+            self.folder, MODEL.replace("seed: 7", "seed: 7, resident: true")), "--device", "ref",
+                 "--out", self.path("out"))
         self.bad(2, ["drop_last", "batch"], "train", make_model(self.folder, MODEL.replace(
             "seed: 7", "seed: 7, drop_last: true")), "--batch", "49", "--device", "ref", "--out",
                  self.path("out"))

@@ -50,6 +50,20 @@ class Plan(KernelCase):
         self.assertIn("not `gpu`: made for GPUs", text)
         self.assertIn("product in op/dense_cpu.cl [PRODUCT ", text)
 
+    def test_resident(self):
+        sent, lying = self.plan("--resident", "no"), self.plan("--resident", "yes")
+        self.assertEqual([p["stages"][0]["operator"] for p in (sent, lying)],
+                         ["pixels", "take_pixels"])
+        self.assertEqual(len(lying["stages"]), len(sent["stages"]))
+        self.assertEqual(sent["memory"]["resident_data"], 0)
+        self.assertGreater(lying["memory"]["resident_data"], 0)
+        text = self.good("summary", self.model, "--plan", "--resident", "yes", "--device", "cpu")
+        self.assertIn("the training data lie on the device", text)
+        text = self.good("summary", self.model, "--resident", "yes")
+        self.assertIn("the training data", text)
+        self.bad(2, ["--resident", "`maybe`", "auto, yes or no"], "summary", self.model,
+                 "--resident", "maybe")
+
     def test_usage(self):
         self.bad(2, ["--json is for --plan"], "summary", self.model, "--json")
         self.bad(2, ["--verbose is for --plan"], "summary", self.model, "-v")
