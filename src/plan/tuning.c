@@ -76,34 +76,31 @@ static lks_status take_table(struct lksi_tuning *t, const struct lksi_tuning_tab
 }
 
 /*
- * The tables of this device. Those made under this contract come first. The others serve too: an
- * entry is held against the contract in any case, its schedule's version says whether its times
- * still count, and a new contract moves sums, hardly which tile is fastest.
+ * The tables of this device and this contract. Bits are safe with entries of another contract too,
+ * since each is held against this one; their times are not: another contract is other loops in the
+ * kernels, and the order of tiles turns with what they keep in registers.
  */
 static lks_status take(struct lksi_tuning *t, const struct lksi_tuning_file *f, const char *source,
                        double reach)
 {
     const struct lksi_limits *l = lksi_dev_limits(t->dev);
-    size_t others = 0, earlier = 0, stale = 0;
-    for (int now = 1; now >= 0; now--)
-        for (size_t i = 0; i < f->n; i++) {
-            const struct lksi_tuning_table *table = &f->table[i];
-            if ((table->contract == LKS_CONTRACT_VERSION) != now)
-                continue;
-            if (!concerns(table, l)) {
-                others += table->n;
-                continue;
-            }
-            earlier += now ? 0 : table->n;
-            if (take_table(t, table, source, reach, &stale) != LKS_OK)
-                return LKS_E_MEMORY;
-        }
-    if (others + earlier > 0 && f != &t->own) /* of those, most are for others */
-        lksi_log(LKS_LOG_INFO, "tuning, %s: %zu entries are for other devices or drivers, %zu were "
-                               "made under another contract", source, others, earlier);
+    size_t others = 0, stale = 0;
+    for (size_t i = 0; i < f->n; i++) {
+        const struct lksi_tuning_table *table = &f->table[i];
+        if (!concerns(table, l))
+            others += table->n;
+        else if (table->contract != LKS_CONTRACT_VERSION)
+            stale += table->n;
+        else if (take_table(t, table, source, reach, &stale) != LKS_OK)
+            return LKS_E_MEMORY;
+    }
+    if (others > 0 && f != &t->own) /* of those, most are for others */
+        lksi_log(LKS_LOG_INFO, "tuning, %s: %zu entries are for other devices or drivers", source,
+                 others);
     if (stale > 0)
-        lksi_log(LKS_LOG_WARNING, "tuning, %s: %zu entries are passed over, since their schedules "
-                                  "changed; `lockstep tune` makes new ones", source, stale);
+        lksi_log(f != &t->own ? LKS_LOG_WARNING : LKS_LOG_INFO,
+                 "tuning, %s: %zu entries are passed over, since the contract or their schedules "
+                 "changed; `lockstep tune` makes new ones", source, stale);
     return LKS_OK;
 }
 

@@ -10,8 +10,7 @@
  *    "cpu", "version": 0, "choices": {"tile": "..."}, "ms": 1.2, "before": "cpu", "before_ms": 1.4}
  *
  * Entries belong to the device above them; a name that ends in `*` stands for all that begin so.
- * Entries of other devices or drivers, and of schedules that changed, are passed over. `contract`
- * says under which contract they were made; those of this one come first.
+ * Entries of other devices, drivers or contracts, and of schedules that changed, are passed over.
  * An entry serves its own batch size, and other ones that have no entry.
  *
  * The library brings such files along (share/tuning/). They are asked after the user's own, and

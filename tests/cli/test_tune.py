@@ -35,6 +35,10 @@ class Tune(KernelCase):
     def config(self):
         return self.path("config")
 
+    @property
+    def contract(self):
+        return int(self.good("--version").split()[-1])
+
     def run_program(self, *args, env=None, **more):
         return super().run_program(*args, env={"XDG_CONFIG_HOME": self.config, **(env or {})},
                                    **more)
@@ -48,7 +52,7 @@ class Tune(KernelCase):
             device = json.loads(self.good("summary", self.model, "--plan", "--json", "--device",
                                           "cpu", "--tuning", "none"))["device"]
         head = [{"lockstep_tuning": 1},
-                {"device": device, "driver": "*", "platform": "*", "contract": 1}]
+                {"device": device, "driver": "*", "platform": "*", "contract": self.contract}]
         write(self.path(name), "".join(json.dumps(x) + "\n" for x in [*head, *entries]))
         return self.path(name)
 
@@ -76,7 +80,7 @@ class Tune(KernelCase):
         self.assertRegex(text.splitlines()[-1], r"^[1-9]\d* of \d+ calls have a faster choice")
         head, device, *entries = self.lines(path)
         self.assertEqual(head, {"lockstep_tuning": 1})
-        self.assertEqual(device["contract"], 1)
+        self.assertEqual(device["contract"], self.contract)
         dense, = [e for e in entries if e["op"] == "dense" and e["in"][1] == [24, 64]]
         self.assertLess(dense["ms"], dense["before_ms"])
         # The next run uses it, its last batch too; and the hash is that of `ref`.
