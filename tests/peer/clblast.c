@@ -52,8 +52,10 @@ static bool legal(const size_t *v, const struct lksi_limits *dev)
            v[MWG] * v[NWG] / group <= 256; /* sums a work-item */
 }
 
+/* On CPU devices from where good ones are: small work-groups, wide vectors, no local memory. */
 static struct set draw(const struct lksi_limits *dev)
 {
+    const bool cpu = dev->type == LKSI_DEV_CPU;
     struct set s;
     size_t *v = s.v;
     do {
@@ -61,18 +63,18 @@ static struct set draw(const struct lksi_limits *dev)
         v[KREG] = 1;
         v[KWG] = ONE_OF(16, 32);
         v[KWI] = ONE_OF(2, 8);
-        v[MDIMA] = ONE_OF(1, 2, 4, 8, 16, 32);
-        v[MDIMC] = ONE_OF(1, 2, 4, 8, 16, 32);
+        v[MDIMA] = cpu ? ONE_OF(1, 2, 4) : ONE_OF(4, 8, 16, 32);
+        v[MDIMC] = cpu ? ONE_OF(1, 2, 4) : ONE_OF(4, 8, 16, 32);
         v[MWG] = ONE_OF(16, 32, 64, 128);
-        v[NDIMB] = ONE_OF(1, 2, 4, 8, 16, 32);
-        v[NDIMC] = ONE_OF(1, 2, 4, 8, 16, 32);
+        v[NDIMB] = cpu ? ONE_OF(1, 2, 4) : ONE_OF(4, 8, 16, 32);
+        v[NDIMC] = cpu ? ONE_OF(1, 2, 4) : ONE_OF(4, 8, 16, 32);
         v[NWG] = ONE_OF(16, 32, 64, 128);
-        v[SA] = ONE_OF(0, 1);
-        v[SB] = ONE_OF(0, 1);
+        v[SA] = cpu ? 0 : ONE_OF(0, 1);
+        v[SB] = cpu ? 0 : ONE_OF(0, 1);
         v[STRM] = ONE_OF(0, 1);
         v[STRN] = ONE_OF(0, 1);
-        v[VWM] = ONE_OF(1, 2, 4, 8);
-        v[VWN] = ONE_OF(1, 2, 4, 8);
+        v[VWM] = cpu ? ONE_OF(4, 8, 16) : ONE_OF(1, 2, 4, 8);
+        v[VWN] = cpu ? ONE_OF(4, 8, 16) : ONE_OF(1, 2, 4, 8);
     } while (!legal(v, dev));
     return s;
 }
