@@ -39,7 +39,7 @@ const char *lksi_resident_declines(enum lks_resident wish, const struct lksi_lim
     if (wish == LKS_RESIDENT_NO)
         return "`resident` is `no`";
     if (d->fill != NULL)
-        return "their samples are made by a callback";
+        return "their samples are made as they are read (texts, moving digits, callbacks)";
     if (wish == LKS_RESIDENT_AUTO && (dev->type == LKSI_DEV_REF || dev->unified_memory))
         return "the device computes in the host's memory";
     if (words(sample_bytes(d)) > dev->max_alloc)
