@@ -4,9 +4,10 @@
  *
  * batch_norm: mean, variance and invstd = 1/sqrt(variance + eps) of each channel, and
  * y = (x - mean) * invstd * gamma + beta. One item a channel.
- *   1. The batch is cut by leaf.h. A leaf: acc = +0; acc = acc + x in the order (n, h, w);
- *      leaf mean = lks_div(acc, positions of the leaf).
- *   2. M2 = +0; d = x - leaf mean; M2 = fma(d, d, M2) in the same order.
+ *   1. The batch is cut by leaf.h. A leaf: its positions in the order (n, h, w) are cut into pieces of
+ *      LKS_SPAN (piece.h), each acc = +0; acc = acc + x, and the pieces meet in a tree;
+ *      leaf mean = lks_div(root, positions of the leaf).
+ *   2. M2: the same of acc = fma(d, d, acc) with d = x - leaf mean.
  *   3. The leaves of a cut sample meet in a tree, then samples or groups in a tree, by chan.h.
  *   4. mean = root mean + 0.0f; variance = lks_div(root M2, (F32)M), the biased one.
  *   5. invstd = lks_div(1, lks_sqrt(variance + eps)), a NaN if variance + eps is infinite: 0 would
@@ -15,8 +16,8 @@
  *   7. y = y + rest, if there is a `rest` of x's shape (the other operand of an `add` behind).
  *   8. y = y <= 0 ? +0 : y, if `relu` is set.
  * batch_norm_grad: from x, dy, mean, invstd, gamma
- *   1. xhat as above. Leaves as above: db = db + dy; dg = fma(dy, xhat, dg), from +0; each in the
- *      tree of leaf.h, then + 0.0f: dbeta, dgamma.
+ *   1. xhat as above. Leaves in pieces as above: db = db + dy; dg = fma(dy, xhat, dg), from +0; each
+ *      in the trees of piece.h and leaf.h, then + 0.0f: dbeta, dgamma.
  *   2. inv = (F32)(1.0/M) from the host; a = dbeta * inv; b = dgamma * inv; k = gamma * invstd.
  *   3. dx = k * fma(-xhat, b, dy - a).
  * batch_norm_infer: steps 5 to 8 with the running statistics.
@@ -25,9 +26,9 @@
  *   2. running_var = fma(m, variance * u - running_var, running_var), u = (F32)(M/(M-1.0)) from the
  *      host, 1 if M = 1: the running variance is the unbiased one, as in PyTorch.
  *   3. A result that is not finite is not taken: the running one stays.
- * Special values follow IEEE-754. Error bounds, with U = 2^-24, P positions a leaf, L levels and E
- * = (P + 3L + 2) U max|x|: the mean is off by E; M2 by (P + 6L + 2) U M2 + M (L+1) E^2 + 2 E
- * sqrt(M2 M L); y follows with 4 U more. Sums of the gradient: (P + L + 2) U of the magnitudes.
+ * Special values follow IEEE-754. Error bounds, with U = 2^-24, P = LKS_SPAN + log2 of a leaf's
+ * pieces, L levels and E = (P + 3L + 2) U max|x|: the mean is off by E; M2 by (P + 6L + 2) U M2 + M
+ * (L+1) E^2 + 2 E sqrt(M2 M L); y follows with 4 U more. Sums of the gradient: (P + L + 2) U of the magnitudes.
  */
 #ifndef LKS_CONTRACT_BATCH_NORM_H
 #define LKS_CONTRACT_BATCH_NORM_H
@@ -35,6 +36,7 @@
 #include "contract/chan.h"
 #include "contract/leaf.h"
 #include "contract/num.h"
+#include "contract/piece.h"
 
 struct batch_norm_dims {
     U32 n, h, w, c;
@@ -83,16 +85,18 @@ LKS_INLINE struct lks_moments lks_norm_leaf(LKS_GLOBAL LKS_CONST F32 *x,
 {
     struct lks_moments v;
     U64 p, p0, p1;
-    F32 acc = 0.0f;
+    struct lks_span sum;
     lks_norm_range(d, f, j, &p0, &p1);
+    lks_span_init(&sum);
     for (p = p0; p < p1; p += 1u)
-        acc = lks_chain(acc, x[p * d->c + c]);
-    v.mean = lks_div(acc, (F32)(U32)(p1 - p0));
-    v.m2 = 0.0f;
+        lks_span_add(&sum, x[p * d->c + c]);
+    v.mean = lks_div(lks_span_end(&sum), (F32)(U32)(p1 - p0));
+    lks_span_init(&sum);
     for (p = p0; p < p1; p += 1u) {
         F32 e = x[p * d->c + c] - v.mean;
-        v.m2 = lks_fma(e, e, v.m2);
+        lks_span_fma(&sum, e, e);
     }
+    v.m2 = lks_span_end(&sum);
     return v;
 }
 
@@ -142,15 +146,17 @@ LKS_INLINE void batch_norm_grad_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS
     lks_leaf_tree_init(&gt);
     lks_leaf_tree_init(&bt);
     for (j = 0u; j < f.leaves; j += 1u) {
-        F32 dg = 0.0f, db = 0.0f;
+        struct lks_span dg, db;
+        lks_span_init(&dg);
+        lks_span_init(&db);
         lks_norm_range(d, &f, j, &p0, &p1);
         for (p = p0; p < p1; p += 1u) {
             F32 g = dy[p * d->c + i];
-            db = lks_chain(db, g);
-            dg = lks_fma(g, (x[p * d->c + i] - m) * s, dg);
+            lks_span_add(&db, g);
+            lks_span_fma(&dg, g, (x[p * d->c + i] - m) * s);
         }
-        lks_leaf_tree_push(&gt, &f, dg);
-        lks_leaf_tree_push(&bt, &f, db);
+        lks_leaf_tree_push(&gt, &f, lks_span_end(&dg));
+        lks_leaf_tree_push(&bt, &f, lks_span_end(&db));
     }
     b = lks_leaf_tree_root(&gt) + 0.0f;
     a = lks_leaf_tree_root(&bt) + 0.0f;

@@ -3,18 +3,20 @@
  *
  * db[k] = sum over n, h, w of dy[n,h,w,k]; dy is [N,K] (one position a sample), [N,H,K] or
  * [N,H,W,K].
- *   1. The batch is cut by leaf.h over the positions of dy. A leaf: acc = +0; acc = acc + dy[..,k]
- *      over its positions in the order (n, h, w).
+ *   1. The batch is cut by leaf.h over the positions of dy. A leaf: its positions in the order (n, h,
+ *      w) are cut into pieces of LKS_SPAN (piece.h), each acc = +0; acc = acc + dy[..,k], and the
+ *      pieces meet in a tree.
  *   2. The leaves of a cut sample meet in a tree, then the samples or groups meet in a tree.
  *   3. + 0.0f.
- * Special values follow IEEE-754; a zero result is +0. Error bound: (p + log2 of the leaves) ulp of
- * the sum of magnitudes, p positions a leaf (at most 1024 or one row).
+ * Special values follow IEEE-754; a zero result is +0. Error bound: LKS_SPAN, log2 of a leaf's pieces
+ * and log2 of the leaves roundings of the sum of magnitudes.
  */
 #ifndef LKS_CONTRACT_BIAS_GRAD_H
 #define LKS_CONTRACT_BIAS_GRAD_H
 
 #include "contract/leaf.h"
 #include "contract/num.h"
+#include "contract/piece.h"
 
 struct bias_grad_dims {
     U32 n, h, w, k;
@@ -26,14 +28,15 @@ LKS_INLINE F32 lks_bias_leaf(LKS_GLOBAL LKS_CONST F32 *dy, LKS_CONST struct bias
                              LKS_CONST struct lks_leaf *f, U32 j, U32 k)
 {
     U32 n0, n1, r0, r1, n;
-    F32 acc = 0.0f;
+    struct lks_span sum;
+    lks_span_init(&sum);
     lks_leaf_range(f, j, &n0, &n1, &r0, &r1);
     for (n = n0; n < n1; n += 1u) {
         U64 p = ((U64)n * d->h + r0) * d->w, end = ((U64)n * d->h + r1) * d->w;
         for (; p < end; p += 1u)
-            acc = lks_chain(acc, dy[p * d->k + k]);
+            lks_span_add(&sum, dy[p * d->k + k]);
     }
-    return acc;
+    return lks_span_end(&sum);
 }
 
 LKS_INLINE void bias_grad_item(LKS_GLOBAL LKS_CONST F32 *dy, LKS_GLOBAL F32 *db,

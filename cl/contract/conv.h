@@ -14,6 +14,7 @@
 
 #include "contract/num.h"
 #include "contract/leaf.h"
+#include "contract/piece.h"
 
 struct lks_conv_dims {
     U32 n, h, w, c;

@@ -3,8 +3,9 @@
  * dw[k][r][s][c/groups] from x and dy.
  *
  * One item is one element of dw. The batch is cut into leaves over (n, oh, ow) as leaf.h says.
- *   1. A leaf: acc = +0; for n, for oh, for ow of the leaf, all upward: acc = fma(x, dy, acc).
- *      Positions whose tap falls into the padding count as x = +0 and may be skipped.
+ *   1. A leaf: the chain of fma(x, dy, acc) for n, for oh, for ow of the leaf, all upward, in pieces
+ *      of LKS_STRETCH positions (piece.h), which are taken one after the other. Positions whose tap
+ *      falls into the padding count as x = +0 and may be skipped.
  *   2. The leaves of a cut sample meet in a tree.
  *   3. The samples, or the groups of joined samples, meet in a tree over the batch.
  *   4. + 0.0f, once.
@@ -21,23 +22,23 @@ LKS_INLINE F32 lks_conv_weight_leaf(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_
 {
     U32 n0, n1, r0, r1;
     U32 xc = k / (d->k / d->groups) * (d->c / d->groups) + c;
-    F32 acc = 0.0f;
+    struct lks_stretch sum;
+    lks_stretch_init(&sum);
     lks_leaf_range(&d->leaf, leaf, &n0, &n1, &r0, &r1);
     for (U32 n = n0; n < n1; n++) {
         for (U32 oh = r0; oh < r1; oh++) {
             U32 ih = lks_conv_in(oh, r, d->stride_h, d->dil_h, d->pad_h);
-            if (ih >= d->h)
-                continue;
             U64 yo = ((U64)n * d->oh + oh) * d->ow;
             U64 xo = ((U64)n * d->h + ih) * d->w;
             for (U32 ow = 0u; ow < d->ow; ow++) {
                 U32 iw = lks_conv_in(ow, s, d->stride_w, d->dil_w, d->pad_w);
-                if (iw < d->w)
-                    acc = lks_fma(x[(xo + iw) * d->c + xc], dy[(yo + ow) * d->k + k], acc);
+                lks_stretch_next(&sum);
+                if (ih < d->h && iw < d->w)
+                    sum.acc = lks_fma(x[(xo + iw) * d->c + xc], dy[(yo + ow) * d->k + k], sum.acc);
             }
         }
     }
-    return acc;
+    return lks_stretch_end(&sum);
 }
 
 LKS_INLINE void conv2d_weight_grad_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CONST F32 *dy,

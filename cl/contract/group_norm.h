@@ -15,8 +15,9 @@
  *      0.0f; both times (F32)(1.0/R) from the host.
  *   2. dx = invstd * fma(-xhat, b, g - a).
  * group_norm_param_grad: dgamma, dbeta. One item a channel.
- *   1. The batch is cut by leaf.h over the positions of x. A leaf, in the order (n, h, w), from +0:
- *      dg = fma(dy, xhat, dg), db = db + dy. Each in the tree of leaf.h, then + 0.0f.
+ *   1. The batch is cut by leaf.h over the positions of x. A leaf, in the order (n, h, w), in pieces of
+ *      LKS_SPAN (piece.h) from +0: dg = fma(dy, xhat, dg), db = db + dy. The pieces meet in a tree,
+ *      then the leaves in that of leaf.h, then + 0.0f.
  * Special values follow IEEE-754. Error bounds, with U = 2^-24 and r = min(R, 4096)/32 + 5 +
  * log2(R/4096) + 2: the mean is off by E = r U mean|x|, M2 by r U M2 + R E^2, a and b by r U of the
  * magnitudes; y follows with 4 U more.
@@ -26,6 +27,7 @@
 
 #include "contract/leaf.h"
 #include "contract/num.h"
+#include "contract/piece.h"
 #include "contract/sum.h"
 
 struct group_norm_dims {
@@ -112,19 +114,21 @@ LKS_INLINE void lks_group_leaf(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CONST
                                U32 j, U32 c, F32 *dg, F32 *db)
 {
     U32 n0, n1, r0, r1, n;
-    F32 g = 0.0f, b = 0.0f;
+    struct lks_span g, b;
+    lks_span_init(&g);
+    lks_span_init(&b);
     lks_leaf_range(f, j, &n0, &n1, &r0, &r1);
     for (n = n0; n < n1; n += 1u) {
         U64 p = ((U64)n * d->h + r0) * d->w, end = ((U64)n * d->h + r1) * d->w;
         for (; p < end; p += 1u) {
             U64 row = d->layer != 0u ? p : (U64)n * d->groups + c / d->cg;
             F32 t = dy[p * d->c + c];
-            g = lks_fma(t, (x[p * d->c + c] - mean[row]) * invstd[row], g);
-            b = lks_chain(b, t);
+            lks_span_fma(&g, t, (x[p * d->c + c] - mean[row]) * invstd[row]);
+            lks_span_add(&b, t);
         }
     }
-    *dg = g;
-    *db = b;
+    *dg = lks_span_end(&g);
+    *db = lks_span_end(&b);
 }
 
 LKS_INLINE void group_norm_param_grad_item(LKS_GLOBAL LKS_CONST F32 *x,

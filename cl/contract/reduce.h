@@ -7,22 +7,24 @@
  *   2. + 0.0f.
  * sum_samples:  the same with axis 0 among them, which counts the samples
  *   1. Rule 8: a sample's positions are the other reduced axes in the order of x (rows; one
- *      column). A leaf: acc = +0; acc = acc + x for (sample, position) upward. The leaves meet in
- *      the tree.
+ *      column). A leaf: its elements for (sample, position) upward are cut into pieces of
+ *      LKS_SPAN (piece.h), each acc = +0; acc = acc + x, and the pieces meet in a tree. The leaves
+ *      meet in the tree.
  *   2. + 0.0f.
  * mean, mean_samples:  that * scale, scale = (F32)(1.0 / elements of a sum) from the host.
  * expand:       out[element] = v[its kept axes], the shape being that of a second input
  * expand_mean:  that * scale.
  *
  * Special values follow IEEE-754; a zero sum is +0. expand moves bits and rounds nothing. Error
- * bound: the depth of the row (elements / 32 + 5, at most 133, + log2 of the pieces) or of the leaf
- * and the tree, in units of 2^-24 of the sum of magnitudes; a mean adds 2.
+ * bound: the depth of the row (elements / 32 + 5, at most 133, + log2 of the pieces) or of a piece
+ * and the trees, in units of 2^-24 of the sum of magnitudes; a mean adds 2.
  */
 #ifndef LKS_CONTRACT_REDUCE_H
 #define LKS_CONTRACT_REDUCE_H
 
 #include "contract/leaf.h"
 #include "contract/num.h"
+#include "contract/piece.h"
 #include "contract/sum.h"
 
 /* Neighbouring axes of one kind count as one. Steps are in elements. */
@@ -87,12 +89,13 @@ LKS_INLINE F32 lks_reduce_leaf(LKS_GLOBAL LKS_CONST F32 *x, LKS_CONST struct red
                                LKS_CONST struct lks_leaf *f, U64 at, U32 j)
 {
     U32 n0, n1, r0, r1, n, p;
-    F32 acc = 0.0f;
+    struct lks_span sum;
+    lks_span_init(&sum);
     lks_leaf_range(f, j, &n0, &n1, &r0, &r1);
     for (n = n0; n < n1; n += 1u)
         for (p = r0; p < r1; p += 1u)
-            acc = lks_chain(acc, x[at + n * d->sample_step + lks_reduce_off(d, p)]);
-    return acc;
+            lks_span_add(&sum, x[at + n * d->sample_step + lks_reduce_off(d, p)]);
+    return lks_span_end(&sum);
 }
 
 LKS_INLINE void sum_samples_item(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL F32 *out,

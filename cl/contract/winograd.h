@@ -18,7 +18,8 @@
  *        a[3][s] = g[2][s]   a[2][s] = ((g[0][s] + g[2][s]) - g[1][s]) * 0.5f
  *      then the same along rows: u[i][0] = a[i][0], u[i][1] = ((a[i][0] + a[i][2]) + a[i][1]) *
  *      0.5f, ...
- *   3. At each of the 16 places m[i][j] = +0; for c upward: m = fma(v, u, m).
+ *   3. At each of the 16 places the chain over c upward of fma(v, u, m), in pieces of LKS_PIECE
+ *      channels (piece.h).
  *   4. The outputs (LKS_WINOGRAD_OUTPUTS):
  *        p[0][j] = (m[0][j] + m[1][j]) + m[2][j]   p[1][j] = (m[1][j] - m[2][j]) - m[3][j]
  *      then the same along rows: y[i][0] = (p[i][0] + p[i][1]) + p[i][2], y[i][1] = ...
@@ -40,8 +41,8 @@
  *      then the same along rows: f[i][0] = t[i][0], f[i][1] = t[i][0] + t[i][1], ...
  *   3. At each of the 16 places the sum over the batch by rule 8, whose positions are the tiles
  *      (rows th, columns tw): a leaf is acc = +0; for the tiles of the leaf upward: acc = fma(v, f,
- *      acc). The leaves of a cut sample meet in a tree, then the samples, or groups of joined
- *      samples. Its root is q.
+ *      acc), in pieces of LKS_STRETCH tiles (piece.h). The leaves of a cut sample meet in a tree, then
+ *      the samples, or groups of joined samples. Its root is q.
  *   4. The weights (LKS_WINOGRAD_WEIGHTS):
  *        b[0][j] = q[0][j] + (q[1][j] + q[2][j]) * 0.5f   b[1][j] = (q[1][j] - q[2][j]) * 0.5f
  *        b[2][j] = (q[1][j] + q[2][j]) * 0.5f + q[3][j]
@@ -55,8 +56,8 @@
  * it either way.
  *
  * Error, with |.| taken of every operand in place of signs: at most C + 13 roundings (data
- * gradient: K + 13), each within half an ulp of sum over c of A'(|G||g||G'| . |B'||d||B|)A; that is
- * up to 36 times the largest product of each c in place of 9, so expect two to three times the
+ * gradient: K + 13; above LKS_PIECE channels that and the number of pieces take their place), each
+ * within half an ulp of sum over c of A'(|G||g||G'| . |B'||d||B|)A; that is up to 36 times the largest product of each c in place of 9, so expect two to three times the
  * error of the direct contracts. Weight gradient: a leaf, its tree and 12 more, on the sums of
  * |v||f|. Where a product with 0.5f is subnormal, at most 2^-148 of it is lost in u.
  * src/check/real_winograd.c holds these bounds.
@@ -185,24 +186,36 @@ LKS_INLINE void lks_winograd_load(LKS_GLOBAL LKS_CONST F32 *x, U64 n, U32 h, U32
     }
 }
 
+/* Ends a piece of 16 sums. */
+LKS_INLINE void lks_winograd_piece(F32 *sum, F32 *acc)
+{
+    for (U32 i = 0u; i < 16u; i++) {
+        sum[i] = sum[i] + acc[i];
+        acc[i] = 0.0f;
+    }
+}
+
 /* Output (row, col) of a tile after steps 1 to 4; kernels g[r][s] stand at
  * g[first + c * step + (turned: 8 - (3*r + s), else 3*r + s) * tap]. */
 LKS_INLINE F32 lks_winograd_sum(LKS_GLOBAL LKS_CONST F32 *x, U64 n, U32 h, U32 w, U32 channels,
                                 U32 row, U32 col, LKS_GLOBAL LKS_CONST F32 *g, U64 first, U64 step,
                                 U32 tap, I32 turned, U32 output)
 {
-    F32 m[16], v[16], u[16], k[9], y[4];
+    F32 m[16], acc[16], v[16], u[16], k[9], y[4];
     for (U32 i = 0u; i < 16u; i++)
-        m[i] = 0.0f;
+        m[i] = acc[i] = 0.0f;
     for (U32 c = 0u; c < channels; c++) {
+        if (c % LKS_PIECE == 0u)
+            lks_winograd_piece(m, acc);
         lks_winograd_load(x, n, h, w, channels, row, col, 4u, c, v);
         LKS_WINOGRAD_PATCH(F32, v)
         for (U32 i = 0u; i < 9u; i++)
             k[i] = g[first + c * step + (turned ? 8u - i : i) * tap];
         LKS_WINOGRAD_KERNEL(F32, k, u)
         for (U32 i = 0u; i < 16u; i++)
-            m[i] = lks_fma(v[i], u[i], m[i]);
+            acc[i] = lks_fma(v[i], u[i], acc[i]);
     }
+    lks_winograd_piece(m, acc);
     LKS_WINOGRAD_OUTPUTS(F32, m, y)
     return y[output];
 }
@@ -247,18 +260,20 @@ LKS_INLINE void winograd_data_grad_item(LKS_GLOBAL LKS_CONST F32 *dy, LKS_GLOBAL
     dx[i] = v;
 }
 
-/* acc[16]: the sums of leaf `leaf` for the weights (k, c). */
+/* sum[16]: the sums of leaf `leaf` for the weights (k, c). */
 LKS_INLINE void lks_winograd_leaf(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CONST F32 *dy,
-                                  const struct lks_conv_dims *d, U32 k, U32 c, U32 leaf, F32 *acc)
+                                  const struct lks_conv_dims *d, U32 k, U32 c, U32 leaf, F32 *sum)
 {
-    U32 n0, n1, r0, r1;
-    F32 v[16], e[4], f[16];
+    U32 n0, n1, r0, r1, place = 0u;
+    F32 acc[16], v[16], e[4], f[16];
     for (U32 i = 0u; i < 16u; i++)
-        acc[i] = 0.0f;
+        sum[i] = acc[i] = 0.0f;
     lks_leaf_range(&d->leaf, leaf, &n0, &n1, &r0, &r1);
     for (U32 n = n0; n < n1; n++) {
         for (U32 th = r0; th < r1; th++) {
-            for (U32 tw = 0u; tw < d->leaf.cols; tw++) {
+            for (U32 tw = 0u; tw < d->leaf.cols; tw++, place++) {
+                if (place % LKS_STRETCH == 0u)
+                    lks_winograd_piece(sum, acc);
                 lks_winograd_load(x, n, d->h, d->w, d->c, 2u * th - d->pad_h, 2u * tw - d->pad_w,
                                   4u, c, v);
                 LKS_WINOGRAD_PATCH(F32, v)
@@ -269,6 +284,7 @@ LKS_INLINE void lks_winograd_leaf(LKS_GLOBAL LKS_CONST F32 *x, LKS_GLOBAL LKS_CO
             }
         }
     }
+    lks_winograd_piece(sum, acc);
 }
 
 LKS_INLINE void winograd_weight_grad_item(LKS_GLOBAL LKS_CONST F32 *x,

@@ -7,8 +7,8 @@
  *   spread  the trees over them, a group for some channels, its items sharing the pairs of a level
  *   factor  invstd of the running statistics
  *   apply   y (REST: with an addend, RELU: relu behind), or (SUMS) dx
- * Macros: VEC lanes a vector (at most c), NV vectors a work-item of `leaves`; AHEAD: positions read
- * before they are used (leaves: NV 1; apply: VEC divides c). Vectors over the end of c move back;
+ * Macros: VEC lanes a vector (at most c), NV vectors a work-item of `leaves`; AHEAD: positions that
+ * `apply` reads before it uses them (VEC divides c). Vectors over the end of c move back;
  * the lanes that another vector owns are not stored.
  */
 #include "contract/batch_norm.h"
@@ -28,10 +28,11 @@ __kernel void LKS_KERNEL(leaves)(__global const F32 *restrict x STATISTICS,
                                  __global F32 *restrict parts, struct batch_norm_dims d)
 {
     struct lks_leaf f = lks_leaf_make(d.n, d.h, d.w, d.leaf);
-    U32 leaf = get_global_id(1), c0 = get_global_id(0) * (NV * VEC), count, i, at[NV];
+    U32 leaf = get_global_id(1), c0 = get_global_id(0) * (NV * VEC), count, at[NV];
     U64 p0, p1;
     __global const F32 *from, *p;
     V one[NV], two[NV];
+    struct LKS_FN(span) first = {0}, second = {0};
     if (leaf >= f.leaves || c0 >= d.c)
         return;
     lks_norm_range(&d, &f, leaf, &p0, &p1);
@@ -48,65 +49,21 @@ __kernel void LKS_KERNEL(leaves)(__global const F32 *restrict x STATISTICS,
         m[j] = LOAD(mean + at[j]);
         s[j] = LOAD(invstd + at[j]);
     }
-    i = count;
     p = from;
-#ifdef AHEAD
-    for (; i >= AHEAD; i -= AHEAD) {
-        V u[AHEAD], v[AHEAD];
-        UNROLL for (int k = 0; k < AHEAD; k++) {
-            u[k] = LOAD(p + (U64)k * d.c + at[0]);
-            v[k] = LOAD(q + (U64)k * d.c + at[0]);
-        }
-        UNROLL for (int k = 0; k < AHEAD; k++) {
-            one[0] = fma(v[k], (u[k] - m[0]) * s[0], one[0]);
-            two[0] = two[0] + v[k];
-        }
-        p += (U64)AHEAD * d.c;
-        q += (U64)AHEAD * d.c;
-    }
-#endif
-    for (; i > 0u; i--, p += d.c, q += d.c) {
-        UNROLL for (int j = 0; j < NV; j++) {
-            V g = LOAD(q + at[j]);
-            one[j] = fma(g, (LOAD(p + at[j]) - m[j]) * s[j], one[j]);
-            two[j] = two[j] + g;
-        }
-    }
+    FOR_SPANS(count, SUMS_STEP(p, q, at, d.c), LKS_FN(span_push)(&first, one);
+              LKS_FN(span_push)(&second, two);)
+    LKS_FN(span_root)(&first, one);
+    LKS_FN(span_root)(&second, two);
 #else
-    i = count;
     p = from;
-#ifdef AHEAD
-    for (; i >= AHEAD; i -= AHEAD, p += (U64)AHEAD * d.c) {
-        V v[AHEAD];
-        UNROLL for (int k = 0; k < AHEAD; k++)
-            v[k] = LOAD(p + (U64)k * d.c + at[0]);
-        UNROLL for (int k = 0; k < AHEAD; k++)
-            one[0] = one[0] + v[k];
-    }
-#endif
-    for (; i > 0u; i--, p += d.c)
-        UNROLL for (int j = 0; j < NV; j++)
-            one[j] = one[j] + LOAD(p + at[j]);
+    FOR_SPANS(count, SUM_STEP(p, at, d.c), LKS_FN(span_push)(&first, one);)
+    LKS_FN(span_root)(&first, one);
     UNROLL for (int j = 0; j < NV; j++)
         one[j] = LKS_FN(div)(one[j], (F32)count);
     /* The leaf once more; it stands in a cache by now. */
-    i = count;
     p = from;
-#ifdef AHEAD
-    for (; i >= AHEAD; i -= AHEAD, p += (U64)AHEAD * d.c) {
-        V v[AHEAD];
-        UNROLL for (int k = 0; k < AHEAD; k++)
-            v[k] = LOAD(p + (U64)k * d.c + at[0]) - one[0];
-        UNROLL for (int k = 0; k < AHEAD; k++)
-            two[0] = fma(v[k], v[k], two[0]);
-    }
-#endif
-    for (; i > 0u; i--, p += d.c) {
-        UNROLL for (int j = 0; j < NV; j++) {
-            V e = LOAD(p + at[j]) - one[j];
-            two[j] = fma(e, e, two[j]);
-        }
-    }
+    FOR_SPANS(count, SQUARE_STEP(p, at, d.c), LKS_FN(span_push)(&second, two);)
+    LKS_FN(span_root)(&second, two);
 #endif
     UNROLL for (int j = 0; j < NV; j++) {
         LKS_FN(store)(one[j], parts + (U64)leaf * 2u * d.c, c0 + j * VEC, at[j], d.c);

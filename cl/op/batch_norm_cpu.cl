@@ -50,30 +50,23 @@ static inline V LKS_FN(element)(V x, V other, const struct LKS_FN(factors) *f)
 static inline void LKS_FN(leaf)(__global const F32 *x, __global const F32 *dy, const U32 *at,
                                 const V *m, const V *s, U32 c, U32 count, V *one, V *two)
 {
+    struct LKS_FN(span) first = {0}, second = {0};
     UNROLL for (int j = 0; j < NV; j++)
         one[j] = two[j] = (V)(0.0f);
 #ifdef SUMS
-    for (U32 i = 0u; i < count; i++, x += c, dy += c) {
-        UNROLL for (int j = 0; j < NV; j++) {
-            V g = LOAD(dy + at[j]);
-            one[j] = fma(g, (LOAD(x + at[j]) - m[j]) * s[j], one[j]);
-            two[j] = two[j] + g;
-        }
-    }
+    FOR_SPANS(count, SUMS_STEP(x, dy, at, c), LKS_FN(span_push)(&first, one);
+              LKS_FN(span_push)(&second, two);)
+    LKS_FN(span_root)(&first, one);
+    LKS_FN(span_root)(&second, two);
 #else
     __global const F32 *p = x;
-    for (U32 i = 0u; i < count; i++, p += c)
-        UNROLL for (int j = 0; j < NV; j++)
-            one[j] = one[j] + LOAD(p + at[j]);
+    FOR_SPANS(count, SUM_STEP(p, at, c), LKS_FN(span_push)(&first, one);)
+    LKS_FN(span_root)(&first, one);
     UNROLL for (int j = 0; j < NV; j++)
         one[j] = LKS_FN(div)(one[j], (F32)count);
     /* The leaf once more; it stands in a cache by now. */
-    for (U32 i = 0u; i < count; i++, x += c) {
-        UNROLL for (int j = 0; j < NV; j++) {
-            V e = LOAD(x + at[j]) - one[j];
-            two[j] = fma(e, e, two[j]);
-        }
-    }
+    FOR_SPANS(count, SQUARE_STEP(x, at, c), LKS_FN(span_push)(&second, two);)
+    LKS_FN(span_root)(&second, two);
 #endif
 }
 

@@ -35,6 +35,33 @@ static inline V LKS_FN(invstd)(V v, F32 eps)
     return LOAD(lane);
 }
 
+#ifdef NV
+#include "op/span.h"
+
+/* Steps of the chains in one[] and two[] of a leaf, for NV vectors of the position at p (and q), with
+ * mean m[] and invstd s[]. */
+#define SUM_STEP(p, at, c)                                                                         \
+    UNROLL for (int j = 0; j < NV; j++)                                                            \
+        one[j] = one[j] + LOAD((p) + at[j]);                                                       \
+    (p) += (c);
+#define SQUARE_STEP(p, at, c)                                                                      \
+    UNROLL for (int j = 0; j < NV; j++)                                                            \
+    {                                                                                              \
+        V e_ = LOAD((p) + at[j]) - one[j];                                                         \
+        two[j] = fma(e_, e_, two[j]);                                                              \
+    }                                                                                              \
+    (p) += (c);
+#define SUMS_STEP(p, q, at, c)                                                                     \
+    UNROLL for (int j = 0; j < NV; j++)                                                            \
+    {                                                                                              \
+        V g_ = LOAD((q) + at[j]);                                                                  \
+        one[j] = fma(g_, (LOAD((p) + at[j]) - m[j]) * s[j], one[j]);                               \
+        two[j] = two[j] + g_;                                                                      \
+    }                                                                                              \
+    (p) += (c);                                                                                    \
+    (q) += (c);
+#endif
+
 /* The two numbers of a leaf, or of a subtree. */
 struct LKS_FN(pair) {
     V one, two;

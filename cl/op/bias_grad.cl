@@ -4,8 +4,8 @@
  *   leaves  sums of all leaves into parts[leaf][k]
  *   tree    the trees over them, a work-item a vector of k
  *   spread  the trees over them, a group for some k, its items sharing the additions of a level
- * Macros: VEC lanes a vector (at most k), NV vectors a work-item of `leaves`; AHEAD: positions read
- * before they are added (NV 1). Vectors over the end of k move back; the lanes that another vector
+ * Macros: VEC lanes a vector (at most k), NV vectors a work-item of `leaves`; AHEAD: the
+ * positions of a piece are read before they are added (NV 1). Vectors over the end of k move back; the lanes that another vector
  * owns are not stored.
  */
 #include "contract/bias_grad.h"
@@ -27,6 +27,8 @@ static void LKS_FN(store)(V v, __global F32 *out, U32 want, U32 at, U32 k)
 #endif
 
 #ifdef LEAVES
+#include "op/span.h"
+
 /* Work-item (NV vectors of k, leaf). */
 __kernel void LKS_KERNEL(leaves)(__global const F32 *restrict dy, __global F32 *restrict parts,
                                  struct bias_grad_dims d)
@@ -36,6 +38,7 @@ __kernel void LKS_KERNEL(leaves)(__global const F32 *restrict dy, __global F32 *
     U32 n0, n1, r0, r1, count, at[NV];
     __global const F32 *p;
     V acc[NV];
+    struct LKS_FN(span) sum = {0};
     if (leaf >= f.leaves || k0 >= d.k)
         return;
     lks_leaf_range(&f, leaf, &n0, &n1, &r0, &r1);
@@ -47,23 +50,21 @@ __kernel void LKS_KERNEL(leaves)(__global const F32 *restrict dy, __global F32 *
     p = dy + ((U64)n0 * d.h + r0) * d.w * d.k;
     count = f.cut > 1u ? (r1 - r0) * d.w : (n1 - n0) * d.h * d.w;
 #ifdef AHEAD
-    /* The chains of a GPU are few: many loads must be under way before they are added. */
-#define BATCH(N)                                                                                   \
-    for (; count >= N; count -= N, p += (U64)N * d.k) {                                            \
-        V v[N];                                                                                    \
-        UNROLL for (int i = 0; i < N; i++)                                                         \
-            v[i] = LOAD(p + (U64)i * d.k + at[0]);                                                 \
-        UNROLL for (int i = 0; i < N; i++)                                                         \
-            acc[0] = acc[0] + v[i];                                                                \
+    for (; count >= LKS_SPAN; count -= LKS_SPAN, p += (U64)LKS_SPAN * d.k) {
+        V v[LKS_SPAN];
+        UNROLL for (U32 i = 0u; i < LKS_SPAN; i++)
+            v[i] = LOAD(p + (U64)i * d.k + at[0]);
+        UNROLL for (U32 i = 0u; i < LKS_SPAN; i++)
+            acc[0] = acc[0] + v[i];
+        LKS_FN(span_push)(&sum, acc);
     }
-    BATCH(AHEAD)
-    BATCH(8)
 #endif
-    for (; count > 0u; count--) {
+    FOR_SPANS(count, {
         UNROLL for (int j = 0; j < NV; j++)
             acc[j] = acc[j] + LOAD(p + at[j]);
         p += d.k;
-    }
+    }, LKS_FN(span_push)(&sum, acc);)
+    LKS_FN(span_root)(&sum, acc);
     UNROLL for (int j = 0; j < NV; j++)
         LKS_FN(store)(acc[j], parts + (U64)leaf * d.k, k0 + j * VEC, at[j], d.k);
 }

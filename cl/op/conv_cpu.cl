@@ -18,6 +18,7 @@
 #define GRAD   0
 #define FRAMED 0 /* 1: the kernel `padded` in place of `conv` */
 #define DEPTH  0
+#define PIECES 0 /* 1: chains are more than one piece (piece.h); not with FRAMED */
 #endif
 #define NB     (VEC * NV)
 #define BIASED (GRAD ? 2u : 1u) /* d.extra, where a bias is given */
@@ -180,6 +181,21 @@ static inline void LKS_FN(finish)(V *acc, const U64 *out, U32 live, __global flo
     }
 }
 
+#if PIECES
+#define RUN LKS_PIECE /* channels chained at a time */
+
+/* Ends a piece: what stands in acc joins the sum, which is kept in memory. */
+static inline void LKS_FN(turn)(V *sum, V *acc)
+{
+    UNROLL for (int i = 0; i < MR * NV; i++) {
+        sum[i] = sum[i] + acc[i];
+        acc[i] = (V)(0.0f);
+    }
+}
+#else
+#define RUN len
+#endif
+
 /* Position p of [n][rows][cols], advanced one by one. */
 struct LKS_FN(place) {
     U32 n, row, col;
@@ -250,6 +266,9 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
     __global const float *weights = wp + (U64)block * d.r * d.s * len * NB;
     struct LKS_FN(place) at = LKS_FN(at)(first, rows, cols);
     src += DEPTH ? here.channel : here.group * len;
+#if PIECES
+    const U32 piece_taps = lks_piece_taps(len);
+#endif
 
     for (U32 p = first; p < end; p += MR) {
         U32 row[MR], col[MR], base[MR];
@@ -274,6 +293,12 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
                 acc[i * NV + j] = (V)(0.0f);
         }
         LKS_FN(ahead)(out, end - p, dst, here.lanes);
+#if PIECES
+        V sum[MR * NV];
+        U32 piece = 0u;
+        UNROLL for (int i = 0; i < MR * NV; i++)
+            sum[i] = (V)(0.0f);
+#endif
         for (U32 r = 0u; r < d.r; r++) {
 #if GRAD
             const I32 dr = (I32)(class_h + d.pad_h) - (I32)(r * d.dil_h);
@@ -300,28 +325,45 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
                     int inside = row[i] + off_h < src_h && col[i] + off_w < src_w;
                     a[i] = inside ? src + (U64)(base[i] + shift) * src_c : zeros;
                 }
-                for (U32 c = 0u; c < len; c++) {
-                    V w[NV];
+#if PIECES
+                if (piece != (r * d.s + s) / piece_taps) {
+                    piece = (r * d.s + s) / piece_taps;
+                    LKS_FN(turn)(sum, acc);
+                }
+#endif
+                for (U32 c0 = 0u; c0 < len; c0 += RUN) {
+#if PIECES
+                    if (c0 > 0u)
+                        LKS_FN(turn)(sum, acc);
+#endif
+                    for (U32 c = c0; c < min(c0 + RUN, len); c++) {
+                        V w[NV];
 #pragma unroll
-                    for (int j = 0; j < NV; j++)
-                        w[j] = LOAD(b + VEC * j);
-                    b += NB;
+                        for (int j = 0; j < NV; j++)
+                            w[j] = LOAD(b + VEC * j);
+                        b += NB;
 #pragma unroll
-                    for (int i = 0; i < MR; i++) {
+                        for (int i = 0; i < MR; i++) {
 #if DEPTH
 #pragma unroll
-                        for (int j = 0; j < NV; j++)
-                            acc[i * NV + j] = fma(LOAD(a[i] + VEC * j), w[j], acc[i * NV + j]);
+                            for (int j = 0; j < NV; j++)
+                                acc[i * NV + j] = fma(LOAD(a[i] + VEC * j), w[j], acc[i * NV + j]);
 #else
-                        const V x = (V)(a[i][c]);
+                            const V x = (V)(a[i][c]);
 #pragma unroll
-                        for (int j = 0; j < NV; j++)
-                            acc[i * NV + j] = fma(x, w[j], acc[i * NV + j]);
+                            for (int j = 0; j < NV; j++)
+                                acc[i * NV + j] = fma(x, w[j], acc[i * NV + j]);
 #endif
+                        }
                     }
                 }
             }
         }
+#if PIECES
+        LKS_FN(turn)(sum, acc);
+        UNROLL for (int i = 0; i < MR * NV; i++)
+            acc[i] = sum[i];
+#endif
         LKS_FN(finish)(acc, out, end - p, dst, d.extra == BIASED ? extra + block * NB : 0,
                        !GRAD && d.relu != 0u, GRAD && d.extra == 1u ? extra : 0, &here);
     }

@@ -111,6 +111,16 @@ static inline void LKS_FN(put)(const float16 *v, U32 q, const struct LKS_FN(to) 
     }
 }
 
+/* Ends a piece of the chains (piece.h). */
+static inline void LKS_FN(end_piece)(float16 *sum, float16 *acc)
+{
+#pragma unroll
+    for (int i = 0; i < M * NV; i++) {
+        sum[i] = sum[i] + acc[i];
+        acc[i] = (float16)(0.0f);
+    }
+}
+
 /* Work-item (band of `band` rows of each class, sample). */
 __kernel __attribute__((reqd_work_group_size(1, 1, 1))) void
 LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restrict wp,
@@ -126,6 +136,7 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
     const U32 src_h = d.h, src_w = d.w, len = d.c, dst_h = d.oh, dst_w = d.ow;
     const U32 step_h = 1u, step_w = 1u;
 #endif
+    const U32 piece_taps = lks_piece_taps(len);
     __global float *slab = slabs + ((U64)n * get_global_size(0) + get_global_id(0)) * len * plane;
     LKS_FN(fill)(src + (U64)n * src_h * src_w * len, slab, (I32)(row0 + low_h), (I32)low_w,
                  slab_rows, pitch, plane, src_h, src_w, len);
@@ -140,10 +151,11 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
         t.first = (((U64)n * dst_h + class_h + (U64)row0 * step_h) * dst_w + class_w) * M;
         t.row_step = (U64)step_h * dst_w * M;
         for (U32 q = 0u; q < t.rows * pitch; q += 16u * NV) {
-            float16 acc[M * NV];
+            float16 acc[M * NV], sum[M * NV];
+            U32 piece = 0u;
 #pragma unroll
             for (int i = 0; i < M * NV; i++)
-                acc[i] = (float16)(0.0f);
+                acc[i] = sum[i] = (float16)(0.0f);
             for (U32 r = 0u; r < d.r; r++) {
 #if GRAD
                 const I32 dr = (I32)(class_h + d.pad_h) - (I32)(r * d.dil_h);
@@ -164,26 +176,35 @@ LKS_KERNEL(conv)(__global const float *restrict src, __global const float *restr
 #endif
                     __global const float *a = slab + off_h * pitch + off_w + q;
                     __global const float *b = wp + (U64)(r * d.s + s) * len * M;
-                    for (U32 l = 0u; l < len; l++, a += plane, b += M) {
-                        float16 w[M];
-#pragma unroll
-                        for (int m = 0; m < M; m++)
-                            w[m] = (float16)(b[m]);
-#pragma unroll
-                        for (int j = 0; j < NV; j++) {
-                            const float16 x = vload16(j, a);
+                    if (piece != (r * d.s + s) / piece_taps) {
+                        piece = (r * d.s + s) / piece_taps;
+                        LKS_FN(end_piece)(sum, acc);
+                    }
+                    for (U32 l0 = 0u; l0 < len; l0 += LKS_PIECE) {
+                        if (l0 > 0u)
+                            LKS_FN(end_piece)(sum, acc);
+                        for (U32 l = l0; l < min(l0 + LKS_PIECE, len); l++, a += plane, b += M) {
+                            float16 w[M];
 #pragma unroll
                             for (int m = 0; m < M; m++)
-                                acc[j * M + m] = fma(x, w[m], acc[j * M + m]);
+                                w[m] = (float16)(b[m]);
+#pragma unroll
+                            for (int j = 0; j < NV; j++) {
+                                const float16 x = vload16(j, a);
+#pragma unroll
+                                for (int m = 0; m < M; m++)
+                                    acc[j * M + m] = fma(x, w[m], acc[j * M + m]);
+                            }
                         }
                     }
                 }
             }
+            LKS_FN(end_piece)(sum, acc);
 #pragma unroll
             for (int j = 0; j < NV; j++) {
 #pragma unroll
                 for (int m = 0; m < M; m++) {
-                    float16 v = acc[j * M + m];
+                    float16 v = sum[j * M + m];
                     if (d.extra == (GRAD ? 2u : 1u))
                         v = v + extra[m];
                     v = v + 0.0f;

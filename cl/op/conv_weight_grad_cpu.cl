@@ -145,35 +145,41 @@ static inline void LKS_FN(column)(float16 *acc, __global const float *x, __globa
 }
 #endif
 
-static inline void LKS_FN(leaf)(float16 *out, U32 leaf, const struct LKS_FN(view) *m,
-                                const struct LKS_FN(tile) *at, const struct lks_conv_dims *d)
+/* A stretch of a leaf: the columns [w0, w1) of the rows [r0, r1) of the samples [n0, n1). */
+struct LKS_FN(part) {
+    U32 n0, n1, r0, r1, w0, w1;
+};
+
+/* Chains it into sum[]. */
+static inline void LKS_FN(chain)(float16 *sum, const struct LKS_FN(part) *p,
+                                 const struct LKS_FN(view) *m, const struct LKS_FN(tile) *at,
+                                 const struct lks_conv_dims *d)
 {
-    U32 n0, n1, r0, r1;
+    const U32 never = d->r >> 31, ow0 = max(m->ow0, p->w0), ow1 = min(m->ow1, p->w1);
     float16 acc[TV];
 #pragma unroll
     for (int i = 0; i < TV; i++)
-        acc[i] = (float16)(0.0f);
-    lks_leaf_range(&d->leaf, leaf, &n0, &n1, &r0, &r1);
-    for (U32 n = n0; n < n1; n++) {
-        for (U32 oh = r0; oh < r1; oh++) {
+        acc[i] = sum[never + i];
+    for (U32 n = p->n0; n < p->n1; n++) {
+        for (U32 oh = p->r0; oh < p->r1; oh++) {
             const U32 ih = oh * d->stride_h + at->r * d->dil_h - (MERGE ? 0u : d->pad_h);
             if (ih >= m->fh)
                 continue;
 #if DEPTH
             __global const float *x = m->x + ((U64)n * m->fh + ih) * m->fw * d->c;
-            __global const float *dy = m->dy + ((U64)n * d->oh + oh) * d->ow * m->kw;
-            for (U32 ow = 0u; ow < d->ow; ow++, dy += m->kw) {
+            __global const float *dy = m->dy + (((U64)n * d->oh + oh) * d->ow + p->w0) * m->kw;
+            for (U32 ow = p->w0; ow < p->w1; ow++, dy += m->kw) {
                 const U32 iw = ow * d->stride_w + at->b * d->dil_w - d->pad_w;
-                if (ow >= m->ow0 && ow < m->ow1)
+                if (ow >= ow0 && ow < ow1)
                     LKS_FN(column)(acc, x, dy, iw, 0, d);
                 else
                     LKS_FN(column)(acc, x, dy, iw, 1, d);
             }
 #else
-            __global const float *dy = m->dy + (((U64)n * d->oh + oh) * d->ow + m->ow0) * m->kw;
-            const U32 iw = m->ow0 * d->stride_w + at->s * d->dil_w - (MERGE ? 0u : d->pad_w);
+            __global const float *dy = m->dy + (((U64)n * d->oh + oh) * d->ow + ow0) * m->kw;
+            const U32 iw = ow0 * d->stride_w + at->s * d->dil_w - (MERGE ? 0u : d->pad_w);
             __global const float *x = m->x + (((U64)n * m->fh + ih) * m->fw + iw) * d->c;
-            for (U32 ow = m->ow0; ow < m->ow1; ow++) {
+            for (U32 ow = ow0; ow < ow1; ow++) {
                 __global const float *vec = SWAP ? x : dy, *one = SWAP ? dy : x;
                 float16 v[NV];
 #pragma unroll
@@ -194,7 +200,60 @@ static inline void LKS_FN(leaf)(float16 *out, U32 leaf, const struct LKS_FN(view
     }
 #pragma unroll
     for (int i = 0; i < TV; i++)
-        out[i] = acc[i];
+        sum[never + i] = acc[i];
+}
+
+/* The largest stretch that begins at position q of a leaf and ends before position `end`: samples, rows
+ * of one, or columns of one. Returns its positions. */
+static inline U32 LKS_FN(next)(struct LKS_FN(part) *p, U32 q, U32 end, U32 n0, U32 r0, U32 r1,
+                               U32 cols)
+{
+    const U32 sample = (r1 - r0) * cols, in = q % sample, left = end - q;
+    p->n0 = n0 + q / sample;
+    p->n1 = p->n0 + 1u;
+    p->r0 = r0;
+    p->r1 = r1;
+    p->w0 = 0u;
+    p->w1 = cols;
+    if (in == 0u && left >= sample) {
+        p->n1 = p->n0 + left / sample;
+        return left / sample * sample;
+    }
+    p->r0 = r0 + in / cols;
+    if (in % cols == 0u && left >= cols) {
+        p->r1 = min(r1, p->r0 + left / cols);
+        return (p->r1 - p->r0) * cols;
+    }
+    p->r1 = p->r0 + 1u;
+    p->w0 = in % cols;
+    p->w1 = min(cols, p->w0 + left);
+    return p->w1 - p->w0;
+}
+
+/* A leaf: its pieces, one after the other (piece.h). */
+static inline void LKS_FN(leaf)(float16 *out, U32 leaf, const struct LKS_FN(view) *m,
+                                const struct LKS_FN(tile) *at, const struct lks_conv_dims *d)
+{
+    U32 n0, n1, r0, r1;
+    struct LKS_FN(part) p;
+    float16 sum[TV];
+    lks_leaf_range(&d->leaf, leaf, &n0, &n1, &r0, &r1);
+    const U32 count = (n1 - n0) * (r1 - r0) * d->ow;
+#pragma unroll
+    for (int i = 0; i < TV; i++)
+        out[i] = sum[i] = (float16)(0.0f);
+    for (U32 q = 0u, end = 0u; q < count;) {
+        if (q == end)
+            end = min(end + LKS_STRETCH, count);
+        q += LKS_FN(next)(&p, q, end, n0, r0, r1, d->ow);
+        LKS_FN(chain)(sum, &p, m, at, d);
+        if (q == end)
+#pragma unroll
+            for (int i = 0; i < TV; i++) {
+                out[i] = out[i] + sum[i];
+                sum[i] = (float16)(0.0f);
+            }
+    }
 }
 
 /* Work-item (tile, chunk). With one chunk in all, `dw` is finished here. */

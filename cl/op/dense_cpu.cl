@@ -60,6 +60,18 @@ static void LKS_FN(edge)(float16 v, U32 skip, U32 live, __global F32 *p, __globa
 }
 #endif
 
+#if defined(PRODUCT) || defined(WEIGHT)
+/* Ends a piece of the chains (piece.h): what stands in acc is the sum, or joins what there is of it. */
+static void LKS_FN(turn)(float16 (*sum)[NV], float16 (*acc)[NV], int more)
+{
+    UNROLL for (int i = 0; i < MR; i++)
+        UNROLL for (int j = 0; j < NV; j++) {
+            sum[i][j] = more ? sum[i][j] + acc[i][j] : acc[i][j];
+            acc[i][j] = (float16)(0.0f);
+        }
+}
+#endif
+
 #ifdef PRODUCT
 static float16 LKS_FN(finish)(float16 v, float16 bias)
 {
@@ -87,7 +99,7 @@ __kernel ALONE void LKS_KERNEL(product)(__global const F32 *restrict a,
 {
     U32 m0 = get_global_id(0) * MR, n0 = get_global_id(1) * WIDTH;
     __global const F32 *row[MR];
-    float16 acc[MR][NV];
+    float16 acc[MR][NV], sum[MR][NV];
 #if defined(TRANS) || defined(PACKED)
     __global const F32 *p = b + (U64)n0 * k;
 #else
@@ -100,22 +112,30 @@ __kernel ALONE void LKS_KERNEL(product)(__global const F32 *restrict a,
         UNROLL for (int j = 0; j < NV; j++)
             acc[i][j] = (float16)(0.0f);
     }
-    for (U32 t = 0u; t < k; t++) {
-        float16 v[NV];
+    for (U32 t0 = 0u; t0 < k; t0 += LKS_PIECE) {
+        if (t0 > 0u)
+            LKS_FN(turn)(sum, acc, t0 > LKS_PIECE);
+        for (U32 t = t0; t < min(t0 + LKS_PIECE, k); t++) {
+            float16 v[NV];
 #if defined(TRANS) || defined(PACKED)
-        UNROLL for (int j = 0; j < NV; j++)
-            v[j] = vload16(j, p);
-        p += WIDTH;
-#else
-        UNROLL for (int j = 0; j < NV; j++)
-            v[j] = vload16(0, b + (U64)t * n + col[j]);
-#endif
-        UNROLL for (int i = 0; i < MR; i++) {
-            float16 s = (float16)(row[i][t]);
             UNROLL for (int j = 0; j < NV; j++)
-                acc[i][j] = fma(s, v[j], acc[i][j]);
+                v[j] = vload16(j, p);
+            p += WIDTH;
+#else
+            UNROLL for (int j = 0; j < NV; j++)
+                v[j] = vload16(0, b + (U64)t * n + col[j]);
+#endif
+            UNROLL for (int i = 0; i < MR; i++) {
+                float16 s = (float16)(row[i][t]);
+                UNROLL for (int j = 0; j < NV; j++)
+                    acc[i][j] = fma(s, v[j], acc[i][j]);
+            }
         }
     }
+    if (k > LKS_PIECE)
+        UNROLL for (int i = 0; i < MR; i++)
+            UNROLL for (int j = 0; j < NV; j++)
+                acc[i][j] = sum[i][j] + acc[i][j];
 #ifdef TRANS
     {
         F32 tile[MR][WIDTH];
@@ -202,7 +222,7 @@ __kernel ALONE void LKS_KERNEL(weight_grad)(__global const F32 *restrict x,
         col[j] = i0 + 16u * j + 16u <= width ? i0 + 16u * j : width - 16u;
     for (U32 o = o0; o < o1; o += MR) {
         U32 at[MR], count = 0u, level = 0u;
-        float16 acc[MR][NV];
+        float16 acc[MR][NV], sum[MR][NV];
         UNROLL for (int r = 0; r < MR; r++)
             at[r] = o + r < height ? o + r : height - 1u;
         for (U32 s0 = 0u; s0 < n; s0 += join) {
@@ -210,17 +230,25 @@ __kernel ALONE void LKS_KERNEL(weight_grad)(__global const F32 *restrict x,
             UNROLL for (int r = 0; r < MR; r++)
                 UNROLL for (int j = 0; j < NV; j++)
                     acc[r][j] = (float16)(0.0f);
-            for (U32 s = s0; s < s1; s++) {
-                __global const F32 *xs = x + (U64)s * width, *ds = dy + (U64)s * height;
-                float16 v[NV];
-                UNROLL for (int j = 0; j < NV; j++)
-                    v[j] = vload16(0, xs + col[j]);
-                UNROLL for (int r = 0; r < MR; r++) {
-                    float16 d = (float16)(ds[at[r]]);
+            for (U32 t0 = s0; t0 < s1; t0 += LKS_STRETCH) {
+                if (t0 > s0)
+                    LKS_FN(turn)(sum, acc, t0 > s0 + LKS_STRETCH);
+                for (U32 s = t0; s < min(t0 + LKS_STRETCH, s1); s++) {
+                    __global const F32 *xs = x + (U64)s * width, *ds = dy + (U64)s * height;
+                    float16 v[NV];
                     UNROLL for (int j = 0; j < NV; j++)
-                        acc[r][j] = fma(v[j], d, acc[r][j]);
+                        v[j] = vload16(0, xs + col[j]);
+                    UNROLL for (int r = 0; r < MR; r++) {
+                        float16 d = (float16)(ds[at[r]]);
+                        UNROLL for (int j = 0; j < NV; j++)
+                            acc[r][j] = fma(v[j], d, acc[r][j]);
+                    }
                 }
             }
+            if (s1 - s0 > LKS_STRETCH)
+                UNROLL for (int r = 0; r < MR; r++)
+                    UNROLL for (int j = 0; j < NV; j++)
+                        acc[r][j] = sum[r][j] + acc[r][j];
             level = 0u;
             for (U32 bits = count; (bits & 1u) != 0u; bits >>= 1, level++)
                 UNROLL for (int r = 0; r < MR; r++)

@@ -8,7 +8,7 @@
  * multiple of PIECE; DEPTH of the counter: LEVELS, more where a chunk is several pieces; VECTOR=1
  * if both sizes are multiples of 4.
  */
-#include "contract/num.h"
+#include "contract/piece.h"
 
 #define SIDE   64
 #define UNROLL _Pragma("unroll")
@@ -36,10 +36,16 @@ LKS_KERNEL(weight)(__global const float *restrict x, __global const float *restr
 #if LEVELS
     float4 kept[DEPTH][4];
 #endif
-    float4 v[4];
+    float4 v[4], sum[4]; /* LEVELS 0: of the pieces before (piece.h) */
     UNROLL for (int q = 0; q < 4; q++)
-        v[q] = (float4)(0.0f);
+        v[q] = sum[q] = (float4)(0.0f);
     for (U32 piece = 0u; piece < chunk; piece += PIECE) {
+        if (LEVELS == 0 && piece > 0u && piece % LKS_STRETCH == 0u)
+            UNROLL for (int q = 0; q < 4; q++)
+            {
+                sum[q] = sum[q] + v[q];
+                v[q] = (float4)(0.0f);
+            }
         barrier(CLK_LOCAL_MEM_FENCE);
         for (U32 e = item * WIDTH; e < PIECE * SIDE; e += 256u * WIDTH) {
             const U32 s = first + piece + e / SIDE, c = e % SIDE;
@@ -84,7 +90,7 @@ LKS_KERNEL(weight)(__global const float *restrict x, __global const float *restr
     {
         const U32 o = o0 + 4u * ly + q, i = i0 + 4u * lx;
         __global float *to = dw + ((U64)get_group_id(2) * outputs + o) * inputs + i;
-        const float4 f = v[q] + (float4)(0.0f);
+        const float4 f = (LEVELS == 0 ? sum[q] + v[q] : v[q]) + (float4)(0.0f);
 #if VECTOR
         if (o < outputs && i < inputs)
             *(__global float4 *)to = f;

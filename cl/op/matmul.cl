@@ -44,28 +44,36 @@ LKS_KERNEL(product)(__global const F32 *restrict a, __global const F32 *restrict
     U64 s = get_global_id(2), panels = (d.n + WIDTH - 1u) / WIDTH;
     __global const F32 *p = b + (s * panels + get_global_id(1)) * WIDTH * d.k;
     __global const F32 *row[MR];
-    float16 acc[MR][NV];
+    float16 acc[MR][NV], sum[MR][NV]; /* of a piece; of those before it (piece.h) */
     UNROLL for (U32 i = 0u; i < MR; i++) {
         row[i] = a + s * d.m * d.k + (U64)(m0 + i < d.m ? m0 + i : d.m - 1u) * d.am;
         UNROLL for (U32 j = 0u; j < NV; j++)
-            acc[i][j] = (float16)(0.0f);
+            sum[i][j] = (float16)(0.0f);
     }
-    for (U32 k = 0u; k < d.k; k++) {
-        float16 v[NV];
-        UNROLL for (U32 j = 0u; j < NV; j++)
-            v[j] = vload16(j, p);
-        p += WIDTH;
-        UNROLL for (U32 i = 0u; i < MR; i++) {
-            float16 t = (float16)(row[i][(U64)k * d.ak]);
+    for (U32 k0 = 0u; k0 < d.k; k0 += LKS_PIECE) {
+        UNROLL for (U32 i = 0u; i < MR; i++)
             UNROLL for (U32 j = 0u; j < NV; j++)
-                acc[i][j] = fma(t, v[j], acc[i][j]);
+                acc[i][j] = (float16)(0.0f);
+        for (U32 k = k0; k < min(k0 + LKS_PIECE, d.k); k++) {
+            float16 v[NV];
+            UNROLL for (U32 j = 0u; j < NV; j++)
+                v[j] = vload16(j, p);
+            p += WIDTH;
+            UNROLL for (U32 i = 0u; i < MR; i++) {
+                float16 t = (float16)(row[i][(U64)k * d.ak]);
+                UNROLL for (U32 j = 0u; j < NV; j++)
+                    acc[i][j] = fma(t, v[j], acc[i][j]);
+            }
         }
+        UNROLL for (U32 i = 0u; i < MR; i++)
+            UNROLL for (U32 j = 0u; j < NV; j++)
+                sum[i][j] = sum[i][j] + acc[i][j];
     }
     UNROLL for (U32 i = 0u; i < MR; i++) {
         if (m0 + i < d.m) {
             __global F32 *to = y + (s * d.m + m0 + i) * d.n + n0;
             UNROLL for (U32 j = 0u; j < NV; j++) {
-                float16 v = acc[i][j] + 0.0f;
+                float16 v = sum[i][j];
                 if (n0 + 16u * j + 16u <= d.n) {
                     vstore16(v, j, to);
                 } else {
@@ -94,10 +102,10 @@ LKS_KERNEL(tiled)(__global const F32 *restrict a, __global const F32 *restrict b
     const U32 n0 = (U32)get_group_id(0) * SIDE, m0 = (U32)get_group_id(1) * SIDE;
     const U64 s = get_group_id(2);
     __global const F32 *pa = a + s * d.m * d.k, *pb = b + s * d.k * d.n;
-    F32 acc[4][4];
+    F32 acc[4][4], sum[4][4];
     UNROLL for (U32 i = 0u; i < 4u; i++)
         UNROLL for (U32 j = 0u; j < 4u; j++)
-            acc[i][j] = 0.0f;
+            acc[i][j] = sum[i][j] = 0.0f;
     for (U32 k0 = 0u; k0 < d.k; k0 += DEEP) {
         const U32 live = d.k - k0 < DEEP ? d.k - k0 : DEEP;
         /* Neighbouring items read neighbours in memory, whichever axis that is. */
@@ -125,13 +133,20 @@ LKS_KERNEL(tiled)(__global const F32 *restrict a, __global const F32 *restrict b
                     acc[i][j] = lks_fma(v[i], w[j], acc[i][j]);
         }
         barrier(CLK_LOCAL_MEM_FENCE);
+        if ((k0 + DEEP) % LKS_PIECE == 0u || k0 + DEEP >= d.k)
+            UNROLL for (U32 i = 0u; i < 4u; i++)
+                UNROLL for (U32 j = 0u; j < 4u; j++)
+                {
+                    sum[i][j] = sum[i][j] + acc[i][j];
+                    acc[i][j] = 0.0f;
+                }
     }
     UNROLL for (U32 i = 0u; i < 4u; i++)
         UNROLL for (U32 j = 0u; j < 4u; j++)
         {
             const U32 m = m0 + ly + 16u * i, n = n0 + lx + 16u * j;
             if (m < d.m && n < d.n)
-                y[(s * d.m + m) * d.n + n] = acc[i][j] + 0.0f;
+                y[(s * d.m + m) * d.n + n] = sum[i][j];
         }
 }
 #endif

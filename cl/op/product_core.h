@@ -13,6 +13,8 @@
  *   ADVANCE       what follows all copies of a tile
  * In the kernel: TILE_VARIABLES, TILE_RUN(tiles); then the sums stand in acc[i][j], of row ROW(i)
  * and column COLUMN(j) of the tile.
+ * PIECES=1: chains are cut into pieces (piece.h), whole tiles each. The kernel has `cut_at`, at which
+ * tile the second piece begins, NEXT_CUT sets it anew, and `never`, which is 0 but not known to be.
  *
  * PTX=1 is for NVIDIA: copies from global to local memory run asynchronously, S - 1 tiles ahead,
  * and volatile assembly keeps the order of loads, so that the operands of the next step are under
@@ -189,6 +191,42 @@
 #define STEPS STEPS_15
 #endif
 
+/* ---- pieces ---- */
+
+#if PIECES
+/* The sums of the pieces before wait in private memory, for which registers would not do: an index
+ * that only the run knows keeps them there. */
+#define KEPT_VARIABLES                                                                             \
+    float kept[TM * TN];                                                                           \
+    int pieces = 0;
+#define ADD_KEPT                                                                                   \
+    if (pieces) {                                                                                  \
+        UNROLL for (int i = 0; i < TM; i++)                                                        \
+        {                                                                                          \
+            UNROLL for (int j = 0; j < TN; j++)                                                    \
+                acc[i][j] = kept[never + i * TN + j] + acc[i][j];                                  \
+        }                                                                                          \
+    }
+#define END_TILE(t)                                                                                \
+    if ((t) + 1u == cut_at) {                                                                        \
+        ADD_KEPT                                                                                   \
+        UNROLL for (int i = 0; i < TM; i++)                                                        \
+        {                                                                                          \
+            UNROLL for (int j = 0; j < TN; j++)                                                    \
+            {                                                                                      \
+                kept[never + i * TN + j] = acc[i][j];                                              \
+                acc[i][j] = 0.0f;                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+        pieces = 1;                                                                                \
+        NEXT_CUT                                                                                  \
+    }
+#else
+#define KEPT_VARIABLES
+#define ADD_KEPT
+#define END_TILE(t)
+#endif
+
 /* ---- the whole ---- */
 
 #define TILE_VARIABLES                                                                             \
@@ -199,6 +237,7 @@
     U32 fill = TILE_BASE;                                                                          \
     float acc[TM][TN];                                                                             \
     float4 a[A_REGISTERS], b[B_REGISTERS];                                                         \
+    KEPT_VARIABLES                                                                                 \
     HOLD_VARIABLES                                                                                 \
     UNROLL for (int i = 0; i < TM; i++)                                                            \
     {                                                                                              \
@@ -240,5 +279,7 @@
             read_a = base_a + read;                                                                \
             read_b = base_b + read;                                                                \
             STEP(BK - 1)                                                                           \
+            END_TILE(t_)                                                                           \
         }                                                                                          \
+        ADD_KEPT                                                                                   \
     }

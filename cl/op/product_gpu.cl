@@ -4,12 +4,12 @@
  * channels, and the chain runs over (r, s, channels of the source).
  *
  * Macros: tile and PTX as product_core.h has them; GRAD=1 for data gradients; A_WIDTH=4 if the
- * channels of a group of the source are a multiple of 4, then a tap's channels are filled up to
- * `cp`, a multiple of BK, by zeros on both sides; A_WIDTH=1 takes any number, and the chain is
- * gathered element by element. The weights are read as they stand in memory by DIRECT=1 (GRAD, in
- * whose rows the columns are neighbours; with A_WIDTH=1 one tap only) and TURNED=1 (forward, where
- * the chain's elements are); else product_pack_gpu.cl has put them into [group][chain][np].
- * WIDE=1: results are stored in fours. BIAS, MASK, RELU: what follows the sum.
+ * channels of a group of the source are a multiple of 4, else 1. A tap's channels are filled up to
+ * `cp`, a multiple of BK, by zeros on both sides; or (GATHER=1, with A_WIDTH=1 and without PIECES) the
+ * chain is gathered element by element. The weights are read as they stand in memory by DIRECT=1
+ * (GRAD, in whose rows the columns are neighbours; with GATHER one tap only) and TURNED=1 (forward,
+ * where the chain's elements are); else product_pack_gpu.cl has put them into [group][chain][np].
+ * PIECES=1: chains are more than one piece. WIDE=1: results are stored in fours. BIAS, MASK, RELU: what follows the sum.
  *
  * Data gradients with a stride (PHASED=1): work-groups with another third index compute the rows and
  * columns of the result that have another remainder modulo the stride, and walk their own taps only.
@@ -17,12 +17,12 @@
 #include "contract/conv.h"
 
 #define KMAJOR 0
-#if A_WIDTH == 4
-#define NA      (BM * BK / 4 / NT)
-#define A_COLS  (BK / 4)
-#define A_TO(i) ((a_row + (i) * (NT / A_COLS)) * (BK + 4) + a_col * 4)
-#define A_FROM(i) (source + (at[i] + shift + kc + a_col * 4))
-#define A_LIVE(i) (live[i] && kc + a_col * 4 < (int)src_c.y)
+#if !GATHER
+#define NA      (BM * BK / A_WIDTH / NT)
+#define A_COLS  (BK / A_WIDTH)
+#define A_TO(i) ((a_row + (i) * (NT / A_COLS)) * (BK + 4) + a_col * A_WIDTH)
+#define A_FROM(i) (source + (at[i] + shift + kc + a_col * A_WIDTH))
+#define A_LIVE(i) (live[i] && kc + a_col * A_WIDTH < (int)src_c.y)
 #define ADVANCE                                                                                    \
     kc += BK;                                                                                      \
     if (kc >= (int)shape.x)                                                                        \
@@ -54,10 +54,12 @@
 #define NB        (BN / B_ROWS)
 #define B_TO(i)   ((b_row + (i) * B_ROWS) * (BK + 4) + b_col * B_WIDTH)
 #define B_COLUMN(i) (column + b_row + (i) * B_ROWS)
-#if A_WIDTH == 4
+#if !GATHER
 #define B_FROM(i)                                                                                  \
-    (weights + ((U64)(U32)(B_COLUMN(i) * (int)(taps.x * taps.y) + TAP) * src_c.y + kc + b_col * 4))
-#define B_LIVE(i) (r < (int)taps.x && kc + b_col * 4 < (int)src_c.y && B_COLUMN(i) < (int)dst_c.y)
+    (weights +                                                                                     \
+     ((U64)(U32)(B_COLUMN(i) * (int)(taps.x * taps.y) + TAP) * src_c.y + kc + b_col * B_WIDTH))
+#define B_LIVE(i)                                                                                  \
+    (r < (int)taps.x && kc + b_col * B_WIDTH < (int)src_c.y && B_COLUMN(i) < (int)dst_c.y)
 #else
 #define B_FROM(i) (weights + (B_COLUMN(i) * chain + kc + b_col))
 #define B_LIVE(i) (kc + b_col < chain && B_COLUMN(i) < (int)dst_c.y)
@@ -115,7 +117,7 @@
                        (U32)(at_w[i_] + tap_w) < src_hw.y;                                         \
     }
 
-/* A_WIDTH 1: the element of the chain that this work-item copies next. */
+/* GATHER: the element of the chain that this work-item copies next. */
 #define SET_ELEMENT                                                                                \
     {                                                                                              \
         const int e_ = kc + a_col, tap = e_ / (int)src_c.y, r_ = tap / (int)taps.y,                \
@@ -125,6 +127,30 @@
         tap_w = TAP_W(s_);                                                                         \
         shift = (tap_h * (int)src_hw.y + tap_w) * (int)src_c.x + (e_ - tap * (int)src_c.y);        \
     }
+
+#if PIECES
+/* Where the piece behind the one that begins at tile `cut_at` begins. */
+#define NEXT_CUT                                                                                  \
+    if (cut.y != 0u) {                                                                             \
+        if (cut_at == tap_end)                                                                       \
+            tap_end += cut.y;                                                                      \
+        cut_at = min(cut_at + cut.x, tap_end);                                                         \
+    } else {                                                                                       \
+        NEXT_TAPS                                                                                  \
+    }
+#if PHASED
+#define NEXT_TAPS                                                                                  \
+    U32 met = 0u;                                                                                  \
+    while (met == 0u && next_tap < taps.x * taps.y) {                                              \
+        const U32 end_ = min(next_tap + piece_taps, taps.x * taps.y);                                   \
+        for (; next_tap < end_; next_tap++)                                                        \
+            met += (U32)(MEETS(next_tap / taps.y, next_tap % taps.y));                             \
+    }                                                                                              \
+    cut_at += met * cut.x;
+#else
+#define NEXT_TAPS cut_at += cut.x;
+#endif
+#endif
 
 /* The first channel of the group at position p of this work-group's result. */
 #if PHASED
@@ -142,13 +168,18 @@
 
 /*
  * source [n][src_hw][src_c.x], result [n][dst_hw][dst_c.x]; .y of the channels: of a group.
- * batch: samples, groups. shape: cp (A_WIDTH 4), columns of a packed row.
+ * batch: samples, groups. shape: cp (without GATHER), columns of a packed row. cut: tiles a piece
+ * (PHASED, with several taps a piece: tiles a tap), tiles of a tap if taps are cut, else 0.
  */
 __kernel __attribute__((reqd_work_group_size(NT, 1, 1))) void
 LKS_KERNEL(product)(__global const float *restrict source, __global const float *restrict weights,
                     __global const float *restrict extra, __global float *restrict result,
                     uint2 batch, uint2 src_hw, uint2 src_c, uint2 dst_hw, uint2 dst_c, uint2 taps,
-                    uint2 stride, uint2 pad, uint2 dil, uint2 shape)
+                    uint2 stride, uint2 pad, uint2 dil, uint2 shape
+#if PIECES
+                    , uint2 cut, U32 piece_taps
+#endif
+)
 {
     TILE_VARIABLES
     const U32 group = (U32)get_group_id(2) % batch.y;
@@ -184,7 +215,7 @@ LKS_KERNEL(product)(__global const float *restrict source, __global const float 
 #define BASE_H(y) ((int)((y) * stride.x - pad.x))
 #define BASE_W(x) ((int)((x) * stride.y - pad.y))
 #endif
-#if A_WIDTH == 4
+#if !GATHER
     const int chain = (int)(taps.x * taps.y * shape.x);
     int at[NA], at_h[NA], at_w[NA], live[NA];
     UNROLL for (int i = 0; i < NA; i++)
@@ -228,6 +259,11 @@ LKS_KERNEL(product)(__global const float *restrict source, __global const float 
 #if !DIRECT && !TURNED
     weights += (U64)group * (U32)tiles * BK * shape.y;
 #endif
+#endif
+#if PIECES
+    const U32 never = taps.x >> 31;
+    U32 cut_at = 0u, tap_end = 0u, next_tap = 0u;
+    NEXT_CUT
 #endif
     TILE_RUN(tiles)
 

@@ -5,7 +5,7 @@
  *
  * Macros: tile and PTX as product_core.h has them; A_WIDTH=4 if the output channels of a group are
  * a multiple of 4, B_WIDTH=4 if the input channels of a group are, else 1. TURNS: the launch is
- * repeated, and each time has its own leaves.
+ * repeated, and each time has its own leaves. PIECES=1: leaves are more than one piece.
  */
 #include "contract/conv.h"
 
@@ -40,6 +40,7 @@
         n++;                                                                                       \
     }
 #define ADVANCE place += BK;
+#define NEXT_CUT cut_at += LKS_STRETCH / BK;
 #include "op/product_core.h"
 
 /*
@@ -94,6 +95,10 @@ LKS_KERNEL(leaves)(__global const float *restrict x, __global const float *restr
     const int step_n = (int)(B_ROWS / out_hw.y / out_hw.x);
     const int turn_w = (int)(out_hw.y * stride.y), end_w = turn_w + tap_w;
     const int turn_h = (int)(out_hw.x * stride.x), end_h = turn_h + tap_h;
+#if PIECES
+    const U32 never = taps.x >> 31;
+    U32 cut_at = LKS_STRETCH / BK;
+#endif
     TILE_RUN(tiles)
 
 #ifdef TURNS

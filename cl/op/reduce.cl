@@ -119,6 +119,9 @@ __kernel ALONE void LKS_KERNEL(columns)(__global const F32 *restrict x, __global
 #endif
 
 #ifdef LEAVES
+#define NV 1
+#include "op/span.h"
+
 /* Work-item (vector of outputs, leaf) into parts[leaf][output]; vectors lie along runs of `run`
  * outputs that are neighbours in x. PLAIN: a sample's positions are `off_step[0]` apart. */
 __kernel void LKS_KERNEL(leaves)(__global const F32 *restrict x, __global F32 *restrict parts,
@@ -129,7 +132,9 @@ __kernel void LKS_KERNEL(leaves)(__global const F32 *restrict x, __global F32 *r
     U64 v = get_global_id(0);
     U32 c = (U32)(v % per) * VEC, live = run - c < VEC ? run - c : VEC;
     U64 e = v / per * run + c, at;
-    V acc = (V)(0.0f);
+    V acc[NV] = {(V)(0.0f)};
+    struct LKS_FN(span) sum = {0};
+    U32 fill = 0u;
     if (leaf >= f.leaves || e >= outputs)
         return;
     at = lks_reduce_kept(&d, e);
@@ -138,14 +143,22 @@ __kernel void LKS_KERNEL(leaves)(__global const F32 *restrict x, __global F32 *r
         __global const F32 *p = x + at + (U64)n * d.sample_step;
 #ifdef PLAIN
         p += (U64)r0 * d.off_step[0];
-        for (U32 r = r0; r < r1; r++, p += d.off_step[0])
-            acc = fma(LKS_FN(get)(p, live), (V)(1.0f), acc);
+#define PLACE p + (r - r0) * d.off_step[0]
 #else
-        for (U32 r = r0; r < r1; r++)
-            acc = fma(LKS_FN(get)(p + lks_reduce_off(&d, r), live), (V)(1.0f), acc);
+#define PLACE p + lks_reduce_off(&d, r)
 #endif
+        for (U32 r = r0; r < r1; r++) {
+            if (fill == LKS_SPAN) {
+                LKS_FN(span_push)(&sum, acc);
+                fill = 0u;
+            }
+            acc[0] = fma(LKS_FN(get)(PLACE, live), (V)(1.0f), acc[0]);
+            fill++;
+        }
     }
-    LKS_FN(put)(acc, parts + (U64)leaf * outputs + e, live);
+    LKS_FN(span_push)(&sum, acc);
+    LKS_FN(span_root)(&sum, acc);
+    LKS_FN(put)(acc[0], parts + (U64)leaf * outputs + e, live);
 }
 #endif
 

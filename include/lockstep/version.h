@@ -15,7 +15,7 @@ extern "C" {
 #define LKS_VERSION_PATCH 0
 
 /* Two runs can have the same bits only if they follow the same contract version. */
-#define LKS_CONTRACT_VERSION 1
+#define LKS_CONTRACT_VERSION 2
 
 /* The version of the loaded library, for example "0.1.0". Thread-safe. */
 LKS_API const char *lks_version(void);

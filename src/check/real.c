@@ -6,6 +6,7 @@
 
 #include "check/real.h"
 #include "contract/leaf.h"
+#include "contract/piece.h"
 #include "op/attr.h"
 
 double lksi_real_gamma(double n, double mag)
@@ -14,11 +15,39 @@ double lksi_real_gamma(double n, double mag)
     return nu / (1.0 - nu) * mag + n * 0x1p-150;
 }
 
-double lksi_real_leaf_depth(uint32_t n, uint32_t rows, uint32_t cols, uint32_t leaf)
+double lksi_real_piece_depth(double taps, double channels)
+{
+    double joined = lks_piece_taps((U32)channels);
+    if (channels > LKS_PIECE)
+        return LKS_PIECE + taps * ceil(channels / LKS_PIECE);
+    return channels * (taps < joined ? taps : joined) + ceil(taps / joined) - 1.0;
+}
+
+/* Positions of the longest leaf; *tree: roundings of the tree over leaves, and the last ones. */
+static double longest_leaf(uint32_t n, uint32_t rows, uint32_t cols, uint32_t leaf, double *tree)
 {
     struct lks_leaf f = lks_leaf_make(n, rows, cols, leaf);
-    double chain = (double)f.join * f.step * cols;
-    return chain + ceil(log2((double)f.leaves)) + 2.0;
+    *tree = ceil(log2((double)f.leaves)) + 2.0;
+    return (double)f.join * f.step * cols;
+}
+
+double lksi_real_leaf_depth(uint32_t n, uint32_t rows, uint32_t cols, uint32_t leaf)
+{
+    double tree, chain = longest_leaf(n, rows, cols, leaf, &tree);
+    return chain + tree;
+}
+
+double lksi_real_stretch_depth(uint32_t n, uint32_t rows, uint32_t cols, uint32_t leaf)
+{
+    double tree, chain = longest_leaf(n, rows, cols, leaf, &tree);
+    double pieces = ceil(chain / LKS_STRETCH);
+    return (pieces > 1.0 ? LKS_STRETCH + pieces : chain) + tree;
+}
+
+double lksi_real_span_depth(uint32_t n, uint32_t rows, uint32_t cols, uint32_t leaf)
+{
+    double tree, chain = longest_leaf(n, rows, cols, leaf, &tree);
+    return (chain < LKS_SPAN ? chain : LKS_SPAN) + ceil(log2(ceil(chain / LKS_SPAN))) + tree;
 }
 
 double lksi_real_row_depth(double n)

@@ -29,8 +29,14 @@ lksi_real_fn lksi_real_find(const char *op);
 /* Bound of n roundings over terms whose magnitudes add up to mag: n*u*mag / (1 - n*u), and half the
  * smallest subnormal number for each. */
 double lksi_real_gamma(double n, double mag);
-/* Roundings on the way from one element of a sum by rule 8 to its root: a leaf and the tree. */
+/* Roundings on the way from one product of a chain over taps and channels to its end: the longest
+ * piece (piece.h), and the pieces. */
+double lksi_real_piece_depth(double taps, double channels);
+/* The same of an element of a sum by rule 8 to its root: of a leaf, which is one chain, or products in
+ * pieces of LKS_STRETCH, or a sum in pieces of LKS_SPAN; and of the tree. */
 double lksi_real_leaf_depth(uint32_t n, uint32_t rows, uint32_t cols, uint32_t leaf);
+double lksi_real_stretch_depth(uint32_t n, uint32_t rows, uint32_t cols, uint32_t leaf);
+double lksi_real_span_depth(uint32_t n, uint32_t rows, uint32_t cols, uint32_t leaf);
 /* The same for a row by rule 6. */
 double lksi_real_row_depth(double n);
 

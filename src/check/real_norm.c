@@ -85,7 +85,7 @@ static struct image image_of(const struct lksi_call *call)
     uint32_t h = x->rank > 2 ? (uint32_t)x->dim[1] : 1, w = x->rank > 3 ? (uint32_t)x->dim[2] : 1;
     struct lks_leaf f = lks_leaf_make((uint32_t)x->dim[0], h, w, call->leaf);
     m.positions = (uint64_t)lksi_desc_count(x) / m.c;
-    m.depth = lksi_real_leaf_depth((uint32_t)x->dim[0], h, w, call->leaf);
+    m.depth = lksi_real_span_depth((uint32_t)x->dim[0], h, w, call->leaf);
     m.levels = ceil(log2((double)f.leaves)) + 1.0;
     return m;
 }

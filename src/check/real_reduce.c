@@ -28,7 +28,7 @@ static void total(const struct lksi_real_io *io)
     uint64_t all = (uint64_t)lksi_desc_count(x), n = (uint64_t)lksi_desc_count(&io->call->out[0]);
     double size = (double)(all / n), scale = 1.0, depth = lksi_real_row_depth(size) + 1.0;
     if ((a->axes & 1u) != 0)
-        depth = lksi_real_leaf_depth((uint32_t)x->dim[0],
+        depth = lksi_real_span_depth((uint32_t)x->dim[0],
                                      (uint32_t)(all / n / (uint64_t)x->dim[0]), 1, io->call->leaf);
     if (strncmp(io->call->op->name, "mean", 4) == 0) {
         scale = 1.0 / size;
@@ -109,7 +109,7 @@ static void matmul(const struct lksi_real_io *io)
             sum += p;
             mag += fabs(p);
         }
-        lksi_real_put(io, 0, e, sum, lksi_real_gamma((double)k + 1.0, mag));
+        lksi_real_put(io, 0, e, sum, lksi_real_gamma(lksi_real_piece_depth(1.0, (double)k) + 1.0, mag));
     }
 }
 

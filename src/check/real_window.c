@@ -117,7 +117,7 @@ static void conv2d(const struct lksi_real_io *io)
     conv_taps(io, &c, tap_forward);
     if (call->n_in > 2)
         add_bias(io, c.y[3]);
-    bounds(io, (double)(c.w[1] * c.w[2] * c.w[3]) + 1.0);
+    bounds(io, lksi_real_piece_depth((double)(c.w[1] * c.w[2]), (double)c.w[3]) + 1.0);
     if (c.a->relu)
         apply_relu(io, NULL);
 }
@@ -130,7 +130,8 @@ static void conv2d_data_grad(const struct lksi_real_io *io)
     conv_taps(io, &c, tap_data);
     if (call->n_in > 2 && call->in[2].rank == 1)
         add_bias(io, c.x[3]);
-    bounds(io, (double)(c.w[1] * c.w[2] * c.w[0] / a->conv.groups) + 1.0);
+    bounds(io, lksi_real_piece_depth((double)(c.w[1] * c.w[2]),
+                                     (double)(c.w[0] / a->conv.groups)) + 1.0);
     if (call->n_in > 2 && call->in[2].rank == 4)
         apply_relu(io, io->in[2]);
 }
@@ -141,8 +142,8 @@ static void conv2d_weight_grad(const struct lksi_real_io *io)
     const struct lksi_conv2d_weight_grad_attr *a = call->attr;
     const struct conv c = {call->in[0].dim, call->out[0].dim, call->in[1].dim, &a->conv};
     conv_taps(io, &c, tap_weight);
-    bounds(io,
-           lksi_real_leaf_depth((uint32_t)c.y[0], (uint32_t)c.y[1], (uint32_t)c.y[2], call->leaf));
+    bounds(io, lksi_real_stretch_depth((uint32_t)c.y[0], (uint32_t)c.y[1], (uint32_t)c.y[2],
+                                       call->leaf));
 }
 
 /* ---- dense ---- */
@@ -173,7 +174,7 @@ static void dense(const struct lksi_real_io *io)
     dense_products(io, lksi_desc_count(&call->in[0]) / i, i, o, tap_forward);
     if (call->n_in > 2)
         add_bias(io, o);
-    bounds(io, (double)i + 1.0);
+    bounds(io, lksi_real_piece_depth(1.0, (double)i) + 1.0);
     if (a->relu)
         apply_relu(io, NULL);
 }
@@ -183,7 +184,7 @@ static void dense_data_grad(const struct lksi_real_io *io)
     const struct lksi_call *call = io->call;
     int64_t i = wide(&call->out[0]), o = wide(&call->in[0]);
     dense_products(io, lksi_desc_count(&call->in[0]) / o, i, o, tap_data);
-    bounds(io, (double)o);
+    bounds(io, lksi_real_piece_depth(1.0, (double)o));
     if (call->n_in > 2)
         apply_relu(io, io->in[2]);
 }
@@ -194,7 +195,7 @@ static void dense_weight_grad(const struct lksi_real_io *io)
     int64_t i = wide(&call->in[0]), o = wide(&call->in[1]), n = call->in[0].dim[0];
     int64_t positions = lksi_desc_count(&call->in[0]) / i;
     dense_products(io, positions, i, o, tap_weight);
-    bounds(io, lksi_real_leaf_depth((uint32_t)n, (uint32_t)(positions / n), 1, call->leaf));
+    bounds(io, lksi_real_stretch_depth((uint32_t)n, (uint32_t)(positions / n), 1, call->leaf));
 }
 
 static void bias_grad(const struct lksi_real_io *io)
@@ -204,7 +205,7 @@ static void bias_grad(const struct lksi_real_io *io)
     clear(io);
     for (int64_t e = 0; e < n; e++)
         scatter(io, (uint64_t)(e % k), io->in[0][e]);
-    bounds(io, lksi_real_leaf_depth((uint32_t)dy->dim[0], dy->rank > 2 ? (uint32_t)dy->dim[1] : 1,
+    bounds(io, lksi_real_span_depth((uint32_t)dy->dim[0], dy->rank > 2 ? (uint32_t)dy->dim[1] : 1,
                                     dy->rank > 3 ? (uint32_t)dy->dim[2] : 1, io->call->leaf));
 }
 

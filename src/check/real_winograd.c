@@ -79,7 +79,8 @@ static void bound_tile(const struct lksi_real_io *io, const struct kernels *w, c
         int64_t at = ((n * y[1] + row) * y[2] + col) * y[3] + k;
         double bias = io->call->n_in > 2 && io->call->in[2].rank == 1 ? fabs(io->in[2][k]) : 0.0;
         /* 16 chains of x[3] products may underflow */
-        io->err[0][at] = lksi_real_gamma((double)x[3] + TRANSFORMS, e[i] + bias) + f[i] +
+        double depth = lksi_real_piece_depth(1.0, (double)x[3]) + TRANSFORMS;
+        io->err[0][at] = lksi_real_gamma(depth, e[i] + bias) + f[i] +
                          16.0 * (double)x[3] * 0x1p-150;
     }
 }
@@ -143,7 +144,7 @@ static void winograd_weight_grad(const struct lksi_real_io *io)
 {
     const int64_t *x = io->call->in[0].dim, *dy = io->call->in[1].dim;
     double depth =
-        lksi_real_leaf_depth((uint32_t)dy[0], lks_winograd_tiles((U32)dy[1]),
+        lksi_real_stretch_depth((uint32_t)dy[0], lks_winograd_tiles((U32)dy[1]),
                              lks_winograd_tiles((U32)dy[2]), io->call->leaf);
     lksi_real_find("conv2d_weight_grad")(io);
     for (int64_t k = 0; k < dy[3] && io->err != NULL; k++)

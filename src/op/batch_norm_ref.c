@@ -15,7 +15,7 @@ struct pair {
 
 struct counter {
     U32 count;
-    struct pair part[LKS_CHAN_LEVELS];
+    struct pair part[LKS_TREE_LEVEL];
 };
 
 /* Always inlined, so that it is compiled for the clone that calls it. */
@@ -76,31 +76,58 @@ REF_INLINE void root(const struct counter *c, const struct lks_chan_tree *t, str
         }                                                                                          \
     } while (0)
 
+/* Positions [i, end) of `count` are the next piece of a leaf (piece.h). */
+#define FOR_PIECES(count)                                                                          \
+    for (U64 i = 0, end; end = i + LKS_SPAN < (count) ? i + LKS_SPAN : (count), i < (count);)
+
 REF_INLINE void moments(const F32 *x, U64 count, U64 c, U32 lanes, struct pair *v)
 {
+    struct counter pieces = {.count = 0};
+    struct pair acc;
     const F32 *p = x;
-    memset(v, 0, sizeof *v);
-    for (U64 i = 0; i < count; i++, p += c)
-        FOR_LANES(lanes, v->one[j] = v->one[j] + p[j]);
+    F32 mean[LANES];
+    FOR_PIECES(count)
+    {
+        memset(&acc, 0, sizeof acc);
+        for (; i < end; i++, p += c)
+            FOR_LANES(lanes, acc.one[j] = acc.one[j] + p[j]);
+        push(&pieces, NULL, 0, &acc);
+    }
+    root(&pieces, NULL, v);
     for (int j = 0; j < LANES; j++)
-        v->one[j] = lks_div(v->one[j], (F32)count);
+        mean[j] = lks_div(v->one[j], (F32)count);
     p = x;
-    for (U64 i = 0; i < count; i++, p += c)
-        FOR_LANES(lanes, {
-            F32 d = p[j] - v->one[j];
-            v->two[j] = lks_fma(d, d, v->two[j]);
-        });
+    pieces.count = 0;
+    FOR_PIECES(count)
+    {
+        memset(&acc, 0, sizeof acc);
+        for (; i < end; i++, p += c)
+            FOR_LANES(lanes, {
+                F32 d = p[j] - mean[j];
+                acc.two[j] = lks_fma(d, d, acc.two[j]);
+            });
+        push(&pieces, NULL, 0, &acc);
+    }
+    root(&pieces, NULL, v);
+    memcpy(v->one, mean, sizeof mean);
 }
 
 REF_INLINE void sums(const F32 *x, const F32 *dy, const F32 *mean, const F32 *invstd, U64 count,
                      U64 c, U32 lanes, struct pair *v)
 {
-    memset(v, 0, sizeof *v);
-    for (U64 i = 0; i < count; i++, x += c, dy += c)
-        FOR_LANES(lanes, {
-            v->one[j] = lks_fma(dy[j], (x[j] - mean[j]) * invstd[j], v->one[j]);
-            v->two[j] = v->two[j] + dy[j];
-        });
+    struct counter pieces = {.count = 0};
+    struct pair acc;
+    FOR_PIECES(count)
+    {
+        memset(&acc, 0, sizeof acc);
+        for (; i < end; i++, x += c, dy += c)
+            FOR_LANES(lanes, {
+                acc.one[j] = lks_fma(dy[j], (x[j] - mean[j]) * invstd[j], acc.one[j]);
+                acc.two[j] = acc.two[j] + dy[j];
+            });
+        push(&pieces, NULL, 0, &acc);
+    }
+    root(&pieces, NULL, v);
 }
 
 U64 lksi_batch_norm_ref_parts(const struct lksi_call *call)

@@ -61,8 +61,7 @@ static void add_leaves(const struct lksi_call *call, const struct lksi_limits *d
         lksi_leaf_launch(numbers, &shape, r);
         return;
     }
-    snprintf(defines, sizeof defines, "LEAVES VEC=%u NV=%u%s%s", vec, nv,
-             gpu ? *sums != '\0' ? " AHEAD=16" : " AHEAD=32" : "", sums);
+    snprintf(defines, sizeof defines, "LEAVES VEC=%u NV=%u%s", vec, nv, sums);
     l = add_launch(r, "leaves", defines);
     l->arg[l->n_arg++] = LKSI_IN(0);
     for (int i = 1; i < 4 && *sums != '\0'; i++) /* dy, mean, invstd */

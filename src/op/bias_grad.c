@@ -103,7 +103,7 @@ static void recipe_gpu(const struct lksi_call *call, const struct lksi_limits *d
     if (d->h * d->w > 1 && lksi_leaf_serves(LKSI_LEAF_BIAS, &shape, dev))
         lksi_leaf_launch(LKSI_LEAF_BIAS, &shape, r);
     else
-        add_leaves(call, r, 1, 1, " AHEAD=64", lx, ly);
+        add_leaves(call, r, 1, 1, " AHEAD", lx, ly);
     while (kx > 1 && kx * leaves > limit)
         kx /= 2;
     if (leaves > limit) {

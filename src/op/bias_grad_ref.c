@@ -52,13 +52,20 @@ REF_INLINE void root(const struct counter *t, struct sums *v)
 REF_INLINE void leaf(const struct bias_grad_dims *d, const struct lks_leaf *f, U32 index,
                      const F32 *dy, U32 lanes, struct sums *to)
 {
+    struct counter pieces = {.count = 0}; /* piece.h */
     struct sums s;
-    U32 n0, n1, r0, r1;
+    U32 n0, n1, r0, r1, fill = 0;
     memset(&s, 0, sizeof s);
     lks_leaf_range(f, index, &n0, &n1, &r0, &r1);
     for (U32 n = n0; n < n1; n++) {
         const F32 *p = dy + ((U64)n * d->h + r0) * d->w * d->k;
         for (U64 i = (U64)(r1 - r0) * d->w; i > 0; i--, p += d->k) {
+            if (fill == LKS_SPAN) {
+                push(&pieces, &s);
+                memset(&s, 0, sizeof s);
+                fill = 0;
+            }
+            fill++;
             if (lanes == LANES)
                 for (int j = 0; j < LANES; j++)
                     s.v[j] = s.v[j] + p[j];
@@ -67,7 +74,8 @@ REF_INLINE void leaf(const struct bias_grad_dims *d, const struct lks_leaf *f, U
                     s.v[j] = s.v[j] + p[j];
         }
     }
-    *to = s;
+    push(&pieces, &s);
+    root(&pieces, to);
 }
 
 U64 lksi_bias_grad_ref_parts(const struct lksi_call *call)

@@ -175,6 +175,15 @@ static const struct lksi_conv_case cases[] = {
     CASE(2, 50, 50, 2, 40, 3, 3, 1, 1, 1, 1, 2, 2, 1, 2, 1, 0, 8, false),  /* part of a sample */
     CASE(3, 1, 29, 7, 11, 1, 5, 1, 2, 0, 0, 2, 2, 1, 1, 1, 0, 8, true),    /* one row */
     CASE(3, 29, 1, 7, 11, 5, 1, 2, 1, 2, 2, 0, 0, 1, 1, 1, 0, 8, true),    /* one column */
+    /* chains of several pieces, on either side */
+    CASE(1, 5, 4, 256, 20, 3, 3, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 8, true),   /* 5 + 4 taps */
+    CASE(1, 5, 6, 18, 260, 3, 3, 2, 2, 1, 1, 1, 1, 1, 1, 1, 0, 8, true),
+    CASE(2, 3, 4, 1285, 7, 2, 1, 1, 1, 0, 1, 0, 0, 1, 1, 1, 0, 8, true),   /* taps cut, odd */
+    CASE(1, 6, 3, 12, 1284, 2, 2, 2, 1, 1, 1, 0, 1, 1, 1, 1, 0, 8, false),
+    CASE(1, 4, 5, 2564, 3, 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1, 8, true),   /* three, few outputs */
+    CASE(1, 7, 6, 3, 149, 5, 4, 1, 1, 2, 2, 1, 2, 1, 1, 1, 0, 8, true),    /* 8 + 8 + 4 taps, odd */
+    CASE(1, 6, 5, 15, 11, 10, 9, 1, 2, 5, 4, 4, 4, 1, 1, 1, 1, 8, true),   /* few, many taps */
+    CASE(1, 5, 6, 330, 66, 3, 3, 1, 1, 2, 2, 2, 2, 2, 2, 2, 0, 8, true),   /* groups, dilation */
 };
 static const struct lksi_conv_case long_cases[] = {
     CASE(64, 28, 28, 1, 32, 5, 5, 1, 1, 2, 2, 2, 2, 1, 1, 1, 1, 8, true),

@@ -142,7 +142,8 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     U32 wide = depth ? d->k : d->k / d->groups;
     struct lksi_conv_tile t = lksi_conv_cpu_tile(wide, depth, r->tuned[0]);
     struct lksi_conv_frame f = lksi_conv_frame(d);
-    bool framed = d->c < LKSI_CONV_FEW && d->groups == 1 && f.fits, copied = framed && f.copy;
+    bool pieces = lks_piece_many(d->r * d->s, d->c / d->groups);
+    bool framed = d->c < LKSI_CONV_FEW && d->groups == 1 && f.fits && !pieces, copied = framed && f.copy;
     /* taps that stand side by side are one run */
     U32 len = d->dil_w == 1 ? d->s * d->c : d->c, runs = d->dil_w == 1 ? 1 : d->s;
     U32 cg = d->c / d->groups, chain = d->r * d->s * cg, nb = t.vec * t.nv;
@@ -152,8 +153,8 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     U32 zeros = depth ? nb : cg;
     int bias = call->n_in > 2 ? 2 : 0;
     char defines[sizeof r->launch[0].defines];
-    snprintf(defines, sizeof defines, "MR=%u NV=%u VEC=%u GRAD=0 FRAMED=%u DEPTH=%u",
-             t.mr, t.nv, t.vec, framed, depth);
+    snprintf(defines, sizeof defines, "MR=%u NV=%u VEC=%u GRAD=0 FRAMED=%u DEPTH=%u PIECES=%u",
+             t.mr, t.nv, t.vec, framed, depth, pieces);
 
     r->n_work = 3; /* packed weights, packed bias, zeros or frame */
     r->work_bytes[0] = blocks * chain * nb * 4;

@@ -47,8 +47,8 @@ static void recipe(const struct lksi_call *call, const struct lksi_limits *dev,
     for (int i = 0; i < r->n_launch; i++) {
         r->launch[i].source = "op/conv_cpu.cl";
         snprintf(r->launch[i].defines, sizeof r->launch[i].defines,
-                 "MR=%u NV=%u VEC=%u GRAD=1 FRAMED=0 DEPTH=%u", t.mr, t.nv, t.vec,
-                 depth);
+                 "MR=%u NV=%u VEC=%u GRAD=1 FRAMED=0 DEPTH=%u PIECES=%u", t.mr, t.nv, t.vec, depth,
+                 lks_piece_many(d->r * d->s, kg) != 0);
     }
 }
 

@@ -91,7 +91,7 @@ REF_INLINE void finish(const struct block *t, const struct lks_conv_dims *d, con
     for (U32 p = 0; p < t->count; p++) {
         U64 to = (((U64)t->n[p] * d->h + t->h[p]) * d->w + t->w[p]) * d->c + t->c0;
         for (U32 j = 0; j < t->lanes; j++) {
-            F32 v = t->b.acc[p][j];
+            F32 v = t->b.sum[p][j];
             v = (d->extra == 2 ? v + extra[t->c0 + j] : v) + 0.0f;
             dx[to + j] = d->extra == 1 ? lks_select(extra[to + j] <= 0.0f, 0.0f, v) : v;
         }
@@ -106,15 +106,18 @@ LKSI_CLONES void lksi_conv2d_data_grad_ref(const struct lksi_call *call, const v
     U32 cg = d->c / d->groups;
     struct block t;
     t.kg = d->k / d->groups;
+    U32 taps = lks_piece_taps(t.kg);
     for (U64 part = p0; part < p1; part++) {
         U32 lane = (U32)(part / blocks % per_group), group = (U32)(part / blocks / per_group);
         place(&t, d, part % blocks * REF_POSITIONS, (U64)d->n * d->h * d->w);
         t.c0 = group * cg + lane * REF_LANES;
         t.lanes = cg - lane * REF_LANES < REF_LANES ? cg - lane * REF_LANES : REF_LANES;
         t.k0 = group * t.kg;
-        memset(t.b.acc, 0, sizeof t.b.acc);
+        conv_ref_start(&t.b);
         for (U32 tap = 0; tap < d->r * d->s; tap++) {
             for (U32 k = 0; k < t.kg; k += REF_CHAIN) {
+                if (tap + k > 0 && lks_piece_begins(tap, k, taps))
+                    conv_ref_turn(&t.b, t.padded);
                 U32 n = t.kg - k < REF_CHAIN ? t.kg - k : REF_CHAIN;
                 if (!aim(&t, d, in[0], tap / d->s, tap % d->s, k))
                     break;
@@ -122,6 +125,7 @@ LKSI_CLONES void lksi_conv2d_data_grad_ref(const struct lksi_call *call, const v
                 conv_ref_tap(&t.b, t.padded, n);
             }
         }
+        conv_ref_turn(&t.b, t.padded);
         finish(&t, d, in[2], out[0]);
     }
 }

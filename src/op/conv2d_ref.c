@@ -70,7 +70,7 @@ REF_INLINE void finish(const struct block *t, const struct lks_conv_dims *d, con
     for (U32 p = 0; p < t->count; p++) {
         F32 *to = y + (t->p0 + p) * d->k + t->k0;
         for (U32 j = 0; j < t->lanes; j++) {
-            F32 v = t->b.acc[p][j];
+            F32 v = t->b.sum[p][j];
             if (bias != NULL)
                 v = v + bias[t->k0 + j];
             v = v + 0.0f;
@@ -88,6 +88,7 @@ LKSI_CLONES void lksi_conv2d_ref(const struct lksi_call *call, const void *const
     U32 kg = d->k / d->groups;
     struct block t;
     t.cg = d->c / d->groups;
+    U32 taps = lks_piece_taps(t.cg);
     for (U64 part = p0; part < p1; part++) {
         U32 lane = (U32)(part / blocks % per_group), group = (U32)(part / blocks / per_group);
         t.p0 = part % blocks * REF_POSITIONS;
@@ -96,15 +97,18 @@ LKSI_CLONES void lksi_conv2d_ref(const struct lksi_call *call, const void *const
         t.k0 = group * kg + lane * REF_LANES;
         t.lanes = kg - lane * REF_LANES < REF_LANES ? kg - lane * REF_LANES : REF_LANES;
         t.c0 = group * t.cg;
-        memset(t.b.acc, 0, sizeof t.b.acc);
+        conv_ref_start(&t.b);
         for (U32 tap = 0; tap < d->r * d->s; tap++) {
             for (U32 c = 0; c < t.cg; c += REF_CHAIN) {
+                if (tap + c > 0 && lks_piece_begins(tap, c, taps))
+                    conv_ref_turn(&t.b, t.padded);
                 U32 n = t.cg - c < REF_CHAIN ? t.cg - c : REF_CHAIN;
                 pack(&t, d, in[1], tap / d->s, tap % d->s, c, n);
                 aim(&t, d, in[0], tap / d->s, tap % d->s, c);
                 conv_ref_tap(&t.b, t.padded, n);
             }
         }
+        conv_ref_turn(&t.b, t.padded);
         finish(&t, d, d->extra != 0 ? in[2] : NULL, out[0]);
     }
 }

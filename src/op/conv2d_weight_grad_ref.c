@@ -83,14 +83,27 @@ struct work {
     U32 lanes, others;
 };
 
+REF_INLINE void row(struct ref_tile *v, const struct work *w, const F32 *wide, U64 wide_step,
+                    const F32 *thin, U64 thin_step, U32 count)
+{
+    if (w->lanes == REF_LANES && w->others == REF_ROWS)
+        row_full(v, wide, wide_step, thin, thin_step, count);
+    else if (w->lanes == REF_LANES && w->others == 1)
+        row_one(v, wide, wide_step, thin, thin_step, count);
+    else
+        row_edge(v, wide, wide_step, thin, thin_step, count, w->lanes, w->others);
+}
+
 REF_INLINE void leaf(const struct work *w, U32 index, struct ref_tile *v)
 {
     const struct lks_conv_dims *d = w->d;
-    U32 n0, n1, r0, r1;
+    U32 n0, n1, r0, r1, place = 0, turn = LKS_STRETCH; /* of the leaf; where a piece begins */
+    struct ref_tile sum;
+    memset(&sum, 0, sizeof sum);
     memset(v, 0, sizeof *v);
     lks_leaf_range(&d->leaf, index, &n0, &n1, &r0, &r1);
     for (U32 n = n0; n < n1; n++) {
-        for (U32 oh = r0; oh < r1; oh++) {
+        for (U32 oh = r0; oh < r1; oh++, place += d->ow) {
             U32 ih = lks_conv_in(oh, w->r, d->stride_h, d->dil_h, d->pad_h);
             U32 iw = lks_conv_in(w->ow0, w->s, d->stride_w, d->dil_w, d->pad_w);
             if (ih >= d->h || w->ow0 >= w->ow1)
@@ -100,15 +113,19 @@ REF_INLINE void leaf(const struct work *w, U32 index, struct ref_tile *v)
             U64 xs = (U64)d->stride_w * d->c, ys = d->k;
             const F32 *wide = w->z.k_wide ? dy : x, *thin = w->z.k_wide ? x : dy;
             U64 wide_step = w->z.k_wide ? ys : xs, thin_step = w->z.k_wide ? xs : ys;
-            U32 count = w->ow1 - w->ow0;
-            if (w->lanes == REF_LANES && w->others == REF_ROWS)
-                row_full(v, wide, wide_step, thin, thin_step, count);
-            else if (w->lanes == REF_LANES && w->others == 1)
-                row_one(v, wide, wide_step, thin, thin_step, count);
-            else
-                row_edge(v, wide, wide_step, thin, thin_step, count, w->lanes, w->others);
+            for (U32 ow = w->ow0, end; ow < w->ow1; ow = end) {
+                while (place + ow >= turn) {
+                    ref_tile_turn(&sum, v);
+                    turn += LKS_STRETCH;
+                }
+                end = turn - place < w->ow1 ? turn - place : w->ow1;
+                row(v, w, wide + (ow - w->ow0) * wide_step, wide_step,
+                    thin + (ow - w->ow0) * thin_step, thin_step, end - ow);
+            }
         }
     }
+    ref_tile_turn(&sum, v);
+    *v = sum;
 }
 
 /* The columns [ow0, ow1) that meet the image under tap s. */

@@ -22,6 +22,8 @@ const char *lksi_conv_depth_declines(const struct lksi_call *call, const struct 
     (void)dev;
     if (d->r > TAPS_MAX || d->s > TAPS_MAX || d->r * d->s > TAPS_MAX)
         return "too many taps";
+    if (lks_piece_many(d->r * d->s, 1))
+        return "chains of more than one piece";
     if ((U64)d->r * d->s * d->c > 0x7fffffffu)
         return "too many weights";
     return NULL;

@@ -3,12 +3,15 @@
  * positions times 16 output channels, one tap at a time, outputs innermost.
  *
  * The caller packs the weights of a tap as wp[chain][16], points `src` of every position at the
- * chain's other factors (NULL where the tap meets nothing) and calls conv_ref_tap.
+ * chain's other factors (NULL where the tap meets nothing) and calls conv_ref_tap, and conv_ref_turn
+ * where a piece ends.
  */
 #ifndef LKSI_OP_CONV_REF_H
 #define LKSI_OP_CONV_REF_H
 
-#include "contract/num.h"
+#include <string.h>
+
+#include "contract/piece.h"
 
 #define REF_LANES     16
 #define REF_POSITIONS 128 /* a part's; a multiple of 4 */
@@ -20,10 +23,27 @@
 static const F32 ref_zeros[REF_CHAIN];
 
 struct ref_block {
+    F32 sum[REF_POSITIONS][REF_LANES]; /* of the pieces before */
     F32 acc[REF_POSITIONS][REF_LANES];
     const F32 *src[REF_POSITIONS];
     F32 wp[REF_CHAIN][REF_LANES];
 };
+
+REF_INLINE void conv_ref_start(struct ref_block *b)
+{
+    memset(b->sum, 0, sizeof b->sum);
+    memset(b->acc, 0, sizeof b->acc);
+}
+
+/* Ends a piece of the chains (piece.h); the last one too, before `sum` is read. */
+REF_INLINE void conv_ref_turn(struct ref_block *b, U32 positions)
+{
+    for (U32 p = 0; p < positions; p++)
+        for (int j = 0; j < REF_LANES; j++) {
+            b->sum[p][j] = b->sum[p][j] + b->acc[p][j];
+            b->acc[p][j] = 0.0f;
+        }
+}
 
 /* acc[p][lane] = fma(src[p][i], wp[i][lane], acc[p][lane]) for i in [0, n). Four positions at a
  * time share a load of wp; four that meet nothing are passed over. */

@@ -1,7 +1,7 @@
 /*
- * dense_clblast.c - schedules `clblast` of the dense layer: C is filled with the bias or +0, one
- * SGEMM with alpha 1 and beta 1, then relu, mask and + 0.0f (numerics.md, rule 4). The weight
- * gradient is served where the batch is one leaf, so that the whole sum is one chain.
+ * dense_clblast.c - schedules `clblast` of the dense layer: C is filled with +0, an SGEMM with alpha
+ * 1 and beta 1 for each piece of the chains, then bias, + 0.0f, relu, mask (numerics.md, rule 4). The
+ * weight gradient is served where the batch is one leaf.
  *
  * A cold CLBlast builds for seconds, so these stand behind the own schedules.
  */
@@ -24,26 +24,24 @@ static struct lksi_launch *add_flat(struct lksi_recipe *r, const struct lksi_lim
     return l;
 }
 
-static void add_start(struct lksi_recipe *r, const struct lksi_limits *dev, int bias, U64 rows,
-                      uint32_t columns)
+static void add_start(struct lksi_recipe *r, const struct lksi_limits *dev, U64 n)
 {
-    struct lksi_launch *l = add_flat(r, dev, "start", rows * columns);
-    snprintf(l->defines, sizeof l->defines, "START%s", bias >= 0 ? " BIAS" : "");
-    l->arg[l->n_arg++] = LKSI_IN(bias >= 0 ? bias : 0);
+    struct lksi_launch *l = add_flat(r, dev, "start", n);
+    snprintf(l->defines, sizeof l->defines, "START");
+    l->arg[l->n_arg++] = LKSI_OUT(0);
+    l->arg[l->n_arg++] = LKSI_U64(n);
+}
+
+/* `kind`: "BIAS" or "MASK", which input 2 is, or "". */
+static void add_end(struct lksi_recipe *r, const struct lksi_limits *dev, const char *kind,
+                    bool relu, U64 rows, uint32_t columns)
+{
+    struct lksi_launch *l = add_flat(r, dev, "end", rows * columns);
+    snprintf(l->defines, sizeof l->defines, "END %s%s", kind, relu ? " RELU" : "");
+    l->arg[l->n_arg++] = LKSI_IN(kind[0] != '\0' ? 2 : 0);
     l->arg[l->n_arg++] = LKSI_OUT(0);
     l->arg[l->n_arg++] = LKSI_U64(rows * columns);
     l->arg[l->n_arg++] = LKSI_U32(columns);
-}
-
-static void add_end(struct lksi_recipe *r, const struct lksi_limits *dev, int mask, bool relu,
-                    U64 n)
-{
-    struct lksi_launch *l = add_flat(r, dev, "end", n);
-    snprintf(l->defines, sizeof l->defines, "END%s%s", mask >= 0 ? " MASK" : "",
-             relu ? " RELU" : "");
-    l->arg[l->n_arg++] = LKSI_IN(mask >= 0 ? mask : 0);
-    l->arg[l->n_arg++] = LKSI_OUT(0);
-    l->arg[l->n_arg++] = LKSI_U64(n);
 }
 
 const char *lksi_dense_clblast_declines(const struct lksi_call *call, const struct lksi_limits *dev)
@@ -72,17 +70,17 @@ static lks_status forward(struct lksi_dev *dev, const struct lksi_call *call,
 {
     const struct dense_dims *d = lksi_dense_dims(call);
     (void)work;
-    return lksi_clblast_sgemm(dev, false, true, d->n, d->o, d->i, in[0], d->i, in[1], d->i, out[0],
-                              d->o);
+    return lksi_clblast_sgemm(dev, false, true, d->n, d->o, d->i, LKS_PIECE, in[0], d->i, in[1],
+                              d->i, out[0], d->o);
 }
 
 void lksi_dense_clblast_recipe(const struct lksi_call *call, const struct lksi_limits *dev,
                                struct lksi_recipe *r)
 {
     const struct dense_dims *d = lksi_dense_dims(call);
-    add_start(r, dev, d->extra ? 2 : -1, d->n, d->o);
+    add_start(r, dev, (U64)d->n * d->o);
     r->launch[r->n_launch++].host = forward;
-    add_end(r, dev, -1, d->relu != 0, (U64)d->n * d->o);
+    add_end(r, dev, d->extra ? "BIAS" : "", d->relu != 0, d->n, d->o);
 }
 
 /* ---- gradients ---- */
@@ -93,17 +91,17 @@ static lks_status data_grad(struct lksi_dev *dev, const struct lksi_call *call,
 {
     const struct dense_dims *d = lksi_dense_dims(call);
     (void)work;
-    return lksi_clblast_sgemm(dev, false, false, d->n, d->i, d->o, in[0], d->o, in[1], d->i, out[0],
-                              d->i);
+    return lksi_clblast_sgemm(dev, false, false, d->n, d->i, d->o, LKS_PIECE, in[0], d->o, in[1],
+                              d->i, out[0], d->i);
 }
 
 void lksi_dense_data_grad_clblast_recipe(const struct lksi_call *call,
                                          const struct lksi_limits *dev, struct lksi_recipe *r)
 {
     const struct dense_dims *d = lksi_dense_dims(call);
-    add_start(r, dev, -1, d->n, d->i);
+    add_start(r, dev, (U64)d->n * d->i);
     r->launch[r->n_launch++].host = data_grad;
-    add_end(r, dev, d->extra ? 2 : -1, false, (U64)d->n * d->i);
+    add_end(r, dev, d->extra ? "MASK" : "", false, d->n, d->i);
 }
 
 static lks_status weight_grad(struct lksi_dev *dev, const struct lksi_call *call,
@@ -112,15 +110,15 @@ static lks_status weight_grad(struct lksi_dev *dev, const struct lksi_call *call
 {
     const struct dense_dims *d = lksi_dense_dims(call);
     (void)work;
-    return lksi_clblast_sgemm(dev, true, false, d->o, d->i, d->n * d->rows, in[1], d->o, in[0],
-                              d->i, out[0], d->i);
+    return lksi_clblast_sgemm(dev, true, false, d->o, d->i, d->n * d->rows, LKS_STRETCH, in[1],
+                              d->o, in[0], d->i, out[0], d->i);
 }
 
 void lksi_dense_weight_grad_clblast_recipe(const struct lksi_call *call,
                                            const struct lksi_limits *dev, struct lksi_recipe *r)
 {
     const struct dense_dims *d = lksi_dense_dims(call);
-    add_start(r, dev, -1, d->o, d->i);
+    add_start(r, dev, (U64)d->o * d->i);
     r->launch[r->n_launch++].host = weight_grad;
-    add_end(r, dev, -1, false, (U64)d->o * d->i);
+    add_end(r, dev, "", false, d->o, d->i);
 }

@@ -56,17 +56,20 @@ LKSI_CLONES void lksi_dense_ref(const struct lksi_call *call, const void *const 
         U32 n0 = (U32)(part % row_blocks) * REF_POSITIONS;
         U32 o0 = (U32)(part / row_blocks) * REF_LANES;
         U32 count = least(d->n - n0, REF_POSITIONS), lanes = least(d->o - o0, REF_LANES);
-        memset(b.acc, 0, sizeof b.acc);
+        conv_ref_start(&b);
         for (U32 k0 = 0; k0 < d->i; k0 += REF_CHAIN) {
+            if (k0 > 0 && k0 % LKS_PIECE == 0)
+                conv_ref_turn(&b, count);
             U32 k = least(d->i - k0, REF_CHAIN);
             for (U32 j = 0; j < REF_LANES; j++)
                 for (U32 i = 0; i < k; i++)
                     b.wp[i][j] = j < lanes ? w[(U64)(o0 + j) * d->i + k0 + i] : 0.0f;
             conv_ref_tap(&b, aim(&b, x, d->i, n0, count, k0), k);
         }
+        conv_ref_turn(&b, count);
         for (U32 p = 0; p < count; p++)
             for (U32 j = 0; j < lanes; j++) {
-                F32 v = b.acc[p][j];
+                F32 v = b.sum[p][j];
                 if (bias != NULL)
                     v = v + bias[o0 + j];
                 v = v + 0.0f;
@@ -87,18 +90,21 @@ LKSI_CLONES void lksi_dense_data_grad_ref(const struct lksi_call *call, const vo
         U32 n0 = (U32)(part % row_blocks) * REF_POSITIONS;
         U32 i0 = (U32)(part / row_blocks) * REF_LANES;
         U32 count = least(d->n - n0, REF_POSITIONS), lanes = least(d->i - i0, REF_LANES);
-        memset(b.acc, 0, sizeof b.acc);
+        conv_ref_start(&b);
         for (U32 k0 = 0; k0 < d->o; k0 += REF_CHAIN) {
+            if (k0 > 0 && k0 % LKS_PIECE == 0)
+                conv_ref_turn(&b, count);
             U32 k = least(d->o - k0, REF_CHAIN);
             for (U32 i = 0; i < k; i++)
                 for (U32 j = 0; j < REF_LANES; j++)
                     b.wp[i][j] = j < lanes ? w[(U64)(k0 + i) * d->i + i0 + j] : 0.0f;
             conv_ref_tap(&b, aim(&b, dy, d->o, n0, count, k0), k);
         }
+        conv_ref_turn(&b, count);
         for (U32 p = 0; p < count; p++)
             for (U32 j = 0; j < lanes; j++) {
                 U64 at = (U64)(n0 + p) * d->i + i0 + j;
-                F32 v = b.acc[p][j] + 0.0f;
+                F32 v = b.sum[p][j] + 0.0f;
                 dx[at] = mask != NULL && mask[at] <= 0.0f ? 0.0f : v;
             }
     }
@@ -125,6 +131,17 @@ REF_INLINE void chain(struct ref_tile *to, const F32 *x, U64 step, const F32 *dy
     *to = t;
 }
 
+/* The same for the last columns, one by one. */
+REF_INLINE void chain_edge(struct ref_tile *t, const F32 *x, U64 step, U32 lanes, const F32 *dy,
+                           U64 outputs, const U32 *o, U32 n0, U32 n1)
+{
+    memset(t, 0, sizeof *t);
+    for (U32 n = n0; n < n1; n++)
+        for (U32 r = 0; r < REF_ROWS; r++)
+            for (U32 j = 0; j < lanes; j++)
+                t->v[r][j] = lks_fma(x[n * step + j], dy[n * outputs + o[r]], t->v[r][j]);
+}
+
 LKSI_CLONES void lksi_dense_weight_grad_ref(const struct lksi_call *call, const void *const *in,
                                             void *const *out, U64 p0, U64 p1)
 {
@@ -134,7 +151,7 @@ LKSI_CLONES void lksi_dense_weight_grad_ref(const struct lksi_call *call, const 
     F32 *dw = out[0];
     U64 row_tiles = blocks(d->o, REF_ROWS);
     struct ref_tiles tree, sample; /* over the batch, over the leaves of a cut sample */
-    struct ref_tile t;
+    struct ref_tile t, piece;
     for (U64 part = p0; part < p1; part++) {
         U32 o0 = (U32)(part % row_tiles) * REF_ROWS, i0 = (U32)(part / row_tiles) * REF_LANES;
         U32 rows = least(d->o - o0, REF_ROWS), lanes = least(d->i - i0, REF_LANES);
@@ -145,18 +162,15 @@ LKSI_CLONES void lksi_dense_weight_grad_ref(const struct lksi_call *call, const 
         for (U32 leaf = 0; leaf < f.leaves; leaf++) {
             U32 n0, n1, r0, r1;
             lks_leaf_range(&f, leaf, &n0, &n1, &r0, &r1);
-            n0 = n0 * d->rows + r0;
-            n1 = (n1 - 1) * d->rows + r1;
-            if (lanes == REF_LANES) {
-                chain(&t, x + i0, d->i, dy, d->o, o, n0, n1);
-            } else {
-                /* The last columns, one by one. */
-                memset(&t, 0, sizeof t);
-                for (U32 n = n0; n < n1; n++)
-                    for (U32 r = 0; r < rows; r++)
-                        for (U32 j = 0; j < lanes; j++)
-                            t.v[r][j] = lks_fma(x[(U64)n * d->i + i0 + j], dy[(U64)n * d->o + o[r]],
-                                                t.v[r][j]);
+            r1 = (n1 - 1) * d->rows + r1;
+            memset(&t, 0, sizeof t);
+            for (n0 = n0 * d->rows + r0; n0 < r1; n0 = n1) {
+                n1 = n0 + least(r1 - n0, LKS_STRETCH);
+                if (lanes == REF_LANES)
+                    chain(&piece, x + i0, d->i, dy, d->o, o, n0, n1);
+                else
+                    chain_edge(&piece, x + i0, d->i, lanes, dy, d->o, o, n0, n1);
+                ref_tile_turn(&t, &piece);
             }
             if (f.cut > 1) {
                 ref_tiles_push(&sample, &t);

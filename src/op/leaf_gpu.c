@@ -3,29 +3,43 @@
  */
 #include <stdio.h>
 
+#include "contract/piece.h"
 #include "op/leaf_gpu.h"
 
-enum { GROUP = 128, CHANNELS = 8, PIECE = 256 };
+/* TOGETHER: a piece a work-item. */
+enum { GROUP = 128, CHANNELS = 8, TOGETHER = GROUP / CHANNELS * LKS_SPAN };
 
 static struct lks_leaf leaf_of(const struct lksi_leaf_shape *s)
 {
     return lks_leaf_make(s->n, s->h, s->w, s->leaf);
 }
 
-/* Local memory for the positions of the longest leaf. */
-static U64 tile_bytes(const struct lksi_leaf_shape *s)
+/* Floats of local memory for `pieces` pieces of a tile, gaps included. */
+static U64 tile_floats(U64 pieces)
+{
+    return pieces * (LKS_SPAN + 1) * CHANNELS;
+}
+
+/* Bytes of the kernel's argument `room`, and all of its local memory. */
+static U64 room_bytes(enum lksi_leaf_numbers numbers, const struct lksi_leaf_shape *s)
 {
     struct lks_leaf f = leaf_of(s);
-    return (U64)f.join * f.step * s->w * CHANNELS * sizeof(F32);
+    U64 pieces = ((U64)f.join * f.step * s->w + LKS_SPAN - 1) / LKS_SPAN;
+    U64 floats = pieces * CHANNELS * (numbers == LKSI_LEAF_SUMS ? 2 : 1);
+    return (floats + (numbers == LKSI_LEAF_MOMENTS ? tile_floats(pieces) : 0)) * sizeof(F32);
+}
+
+static U64 local_bytes(enum lksi_leaf_numbers numbers, const struct lksi_leaf_shape *s)
+{
+    U64 tiles = numbers == LKSI_LEAF_MOMENTS ? 0 : numbers == LKSI_LEAF_SUMS ? 2 : 1;
+    return room_bytes(numbers, s) + tiles * tile_floats(TOGETHER / LKS_SPAN) * sizeof(F32);
 }
 
 bool lksi_leaf_serves(enum lksi_leaf_numbers numbers, const struct lksi_leaf_shape *s,
                       const struct lksi_limits *dev)
 {
-    U64 bytes = numbers == LKSI_LEAF_MOMENTS ? tile_bytes(s)
-                                             : 2 * PIECE * CHANNELS * sizeof(F32);
     return dev->type == LKSI_DEV_GPU && s->channels % 4 == 0 && dev->max_group >= GROUP &&
-           dev->max_item[0] >= GROUP && bytes <= dev->local_memory && leaf_of(s).leaves <= 65535;
+           dev->max_item[0] >= GROUP && local_bytes(numbers, s) <= dev->local_memory && leaf_of(s).leaves <= 65535;
 }
 
 void lksi_leaf_launch(enum lksi_leaf_numbers numbers, const struct lksi_leaf_shape *s,
@@ -40,15 +54,14 @@ void lksi_leaf_launch(enum lksi_leaf_numbers numbers, const struct lksi_leaf_sha
     U32 leaves = leaf_of(s).leaves;
     l->source = "op/leaf_gpu.cl";
     l->kernel = kind[numbers].kernel;
-    snprintf(l->defines, sizeof l->defines, "%s NT=%d KX=%d PIECE=%d", kind[numbers].macro, GROUP,
-             CHANNELS, PIECE);
+    snprintf(l->defines, sizeof l->defines, "%s NT=%d KX=%d TOGETHER=%du", kind[numbers].macro,
+             GROUP, CHANNELS, TOGETHER);
     for (int i = 0; i < kind[numbers].n_in; i++)
         l->arg[l->n_arg++] = LKSI_IN(i);
     l->arg[l->n_arg++] = LKSI_WORK(0);
     for (size_t i = 0; i < LKSI_COUNT(size); i++)
         l->arg[l->n_arg++] = LKSI_U32(size[i]);
-    if (numbers == LKSI_LEAF_MOMENTS)
-        l->arg[l->n_arg++] = LKSI_LOCAL(tile_bytes(s));
+    l->arg[l->n_arg++] = LKSI_LOCAL(room_bytes(numbers, s));
     l->dims = 2;
     l->local[0] = GROUP;
     l->local[1] = 1;

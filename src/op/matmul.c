@@ -174,7 +174,7 @@ static const struct lksi_schedule schedules[] = {
 /* ---- the C loop: a part is 16 columns of one matrix ---- */
 
 #define LANES 16
-#define DEEP  256
+#define DEEP  LKS_PIECE /* a piece of the chain */
 
 static U64 ref_parts(const struct lksi_call *call)
 {
@@ -196,7 +196,6 @@ LKSI_CLONES static void ref(const struct lksi_call *call, const void *const *in,
         F32 *y = (F32 *)out[0] + s * d->m * d->n + n0;
         for (U32 k0 = 0; k0 < d->k; k0 += DEEP) {
             U32 deep = d->k - k0 < DEEP ? d->k - k0 : DEEP;
-            bool last = k0 + deep == d->k;
             for (U32 k = 0; k < deep; k++)
                 for (U32 j = 0; j < LANES; j++)
                     packed[k][j] =
@@ -204,15 +203,13 @@ LKSI_CLONES static void ref(const struct lksi_call *call, const void *const *in,
             for (U32 m = 0; m < d->m; m++) {
                 const F32 *row = a + (U64)m * d->am + (U64)k0 * d->ak;
                 F32 acc[LANES] = {0};
-                for (U32 j = 0; j < lanes && k0 > 0; j++)
-                    acc[j] = y[(U64)m * d->n + j];
                 for (U32 k = 0; k < deep; k++) {
                     F32 v = row[(U64)k * d->ak];
                     for (int j = 0; j < LANES; j++)
                         acc[j] = lks_fma(v, packed[k][j], acc[j]);
                 }
                 for (U32 j = 0; j < lanes; j++)
-                    y[(U64)m * d->n + j] = last ? acc[j] + 0.0f : acc[j];
+                    y[(U64)m * d->n + j] = (k0 > 0 ? y[(U64)m * d->n + j] : 0.0f) + acc[j];
             }
         }
     }
@@ -235,7 +232,7 @@ static bool test_case(int index, bool long_run, struct lksi_call *call, void *at
         {2, 1, 1, 1, 1, 1},     {2, 1, 1, 5, 17, 3},    {3, 3, 1, 7, 16, 9},
         {3, 2, 1, 33, 31, 65},  {3, 1, 1, 64, 64, 64},  {4, 2, 3, 40, 32, 33},
         {4, 3, 2, 6, 63, 17},   {3, 2, 1, 65, 66, 15},  {3, 2, 1, 17, 70, 300},
-        {3, 5, 1, 1, 40, 64},   {2, 1, 1, 100, 3, 257}, {4, 8, 8, 256, 256, 64},
+        {3, 5, 1, 1, 40, 64},   {2, 1, 1, 100, 3, 257}, {3, 2, 1, 9, 18, 2570}, {4, 8, 8, 256, 256, 64},
     };
     struct lksi_matmul_attr *t = attr;
     int c = index / 4;

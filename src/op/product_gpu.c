@@ -103,7 +103,8 @@ struct view {
     U32 phases; /* remainders modulo the stride, data gradient only */
     U64 rows;   /* positions of the largest phase */
     U32 chain, cp, np;
-    bool vector, direct, turned;
+    bool vector, walk, direct, turned; /* walk: taps one by one, each filled up to cp */
+    bool pieces;                       /* chains are more than one piece */
     struct lksi_tile t;
 };
 
@@ -128,9 +129,11 @@ static struct view view_of(const struct lks_conv_dims *d, bool grad, const struc
                            (U64)v.phases * d->groups, lksi_up(taps, v.phases), v.src_c, dev, nv,
                            wanted);
     v.vector = v.src_c % 4 == 0;
-    v.cp = v.vector ? lksi_up(v.src_c, v.t.bk) * v.t.bk : v.src_c;
+    v.pieces = lks_piece_many(taps, v.src_c) != 0;
+    v.walk = v.vector || v.pieces;
+    v.cp = v.walk ? lksi_up(v.src_c, v.t.bk) * v.t.bk : v.src_c;
     v.chain = lksi_up(taps * v.cp, v.t.bk) * v.t.bk;
-    v.direct = grad && v.dst_c % 4 == 0 && (v.vector || taps == 1);
+    v.direct = grad && v.dst_c % 4 == 0 && (v.walk || taps == 1);
     v.turned = !grad && v.t.turned;
     v.np = lksi_up(v.dst_c, v.t.bn) * v.t.bn;
     return v;
@@ -182,6 +185,17 @@ void lksi_product_recipe(const struct lks_conv_dims *d, bool grad, const struct 
                                           LKSI_IN(d->extra ? 2 : 0), LKSI_OUT(0)});
 }
 
+/* The arguments `cut` and `piece_taps` of the kernel. */
+static void add_pieces(struct lksi_launch *l, const struct view *v)
+{
+    U32 tiles = v->cp / v->t.bk, taps = lks_piece_taps(v->src_c);
+    if (taps == 1)
+        add_pair(l, LKS_PIECE / v->t.bk, tiles);
+    else
+        add_pair(l, v->phases > 1 ? tiles : taps * tiles, 0);
+    add(l, LKSI_U32(taps));
+}
+
 static void add_product(struct lksi_launch *l, const struct lks_conv_dims *d, bool grad,
                         const struct view *v, const struct lksi_limits *dev, bool nv,
                         const struct lksi_arg buf[4])
@@ -192,6 +206,8 @@ static void add_product(struct lksi_launch *l, const struct lks_conv_dims *d, bo
     define(l, "GRAD", grad);
     define(l, "PHASED", v->phases > 1);
     define(l, "A_WIDTH", v->vector ? 4 : 1);
+    define(l, "GATHER", !v->walk);
+    define(l, "PIECES", v->pieces);
     define(l, "DIRECT", v->direct);
     define(l, "TURNED", v->turned);
     define(l, "WIDE", v->dst_c % 4 == 0 && !v->turned);
@@ -210,6 +226,8 @@ static void add_product(struct lksi_launch *l, const struct lks_conv_dims *d, bo
     add_pair(l, d->pad_h, d->pad_w);
     add_pair(l, d->dil_h, d->dil_w);
     add_pair(l, v->cp, v->np);
+    if (v->pieces)
+        add_pieces(l, v);
     set_size(l, lksi_tile_items(v->t), 1, lksi_up(v->dst_c, v->t.bn),
              (v->rows + v->t.bm - 1) / v->t.bm, (U64)v->phases * d->groups);
 }
@@ -331,6 +349,7 @@ void lksi_leaves_launch(struct lksi_recipe *r, const struct lks_conv_dims *d,
     set_tile(l, t, dev, nv);
     define(l, "A_WIDTH", k % 4 == 0 ? 4 : 1);
     define(l, "B_WIDTH", c % 4 == 0 ? 4 : 1);
+    define(l, "PIECES", (U64)f->join * f->step * d->ow > LKS_STRETCH);
     add(l, x);
     add(l, dy);
     add(l, part);

@@ -26,6 +26,16 @@ REF_INLINE void ref_tile_add(struct ref_tile *to, const struct ref_tile *first)
             to->v[r][j] = first->v[r][j] + to->v[r][j];
 }
 
+/* Ends a piece of a leaf (piece.h): its sums join `sum`, and it starts at +0 again. */
+REF_INLINE void ref_tile_turn(struct ref_tile *sum, struct ref_tile *piece)
+{
+    for (int r = 0; r < REF_ROWS; r++)
+        for (int j = 0; j < REF_LANES; j++) {
+            sum->v[r][j] = sum->v[r][j] + piece->v[r][j];
+            piece->v[r][j] = 0.0f;
+        }
+}
+
 /* Takes in the next leaf; `v` is used up. */
 REF_INLINE void ref_tiles_push(struct ref_tiles *t, struct ref_tile *v)
 {

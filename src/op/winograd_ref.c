@@ -14,7 +14,7 @@
 /* ---- forward, data gradient ---- */
 
 struct block {
-    F32 acc[16][TILES][REF_LANES];
+    F32 sum[16][TILES][REF_LANES], acc[16][TILES][REF_LANES];
     F32 v[16][TILES][CHAIN], u[16][CHAIN][REF_LANES];
 };
 
@@ -97,7 +97,7 @@ REF_INLINE void finish(const struct block *b, const struct lksi_winograd_view *v
     for (U32 j = 0; j < lanes; j++) {
         F32 m[16], y[4];
         for (U32 i = 0; i < 16; i++)
-            m[i] = b->acc[i][t][j];
+            m[i] = b->sum[i][t][j];
         LKS_WINOGRAD_OUTPUTS(F32, m, y)
         for (U32 i = 0; i < 4; i++) {
             U32 row = 2 * th + i / 2, col = 2 * tw + i % 2;
@@ -106,6 +106,16 @@ REF_INLINE void finish(const struct block *b, const struct lksi_winograd_view *v
                 result[e] = end(d, grad, extra, y[i], e, k0 + j);
         }
     }
+}
+
+REF_INLINE void end_piece(struct block *b)
+{
+    for (U32 i = 0; i < 16; i++)
+        for (U32 t = 0; t < TILES; t++)
+            for (int j = 0; j < REF_LANES; j++) {
+                b->sum[i][t][j] = b->sum[i][t][j] + b->acc[i][t][j];
+                b->acc[i][t][j] = 0.0f;
+            }
 }
 
 REF_INLINE void run(const struct lksi_call *call, bool grad, const void *const *in,
@@ -120,9 +130,12 @@ REF_INLINE void run(const struct lksi_call *call, bool grad, const void *const *
         U32 tiles = (U32)(total - first < TILES ? total - first : TILES);
         U32 k0 = (U32)(part / blocks) * REF_LANES;
         U32 lanes = v.k - k0 < REF_LANES ? v.k - k0 : REF_LANES;
+        memset(b.sum, 0, sizeof b.sum);
         memset(b.acc, 0, sizeof b.acc);
         for (U32 c = 0; c < v.c; c += CHAIN) {
             U32 count = v.c - c < CHAIN ? v.c - c : CHAIN;
+            if (c > 0 && c % LKS_PIECE == 0)
+                end_piece(&b);
             kernels(&b, &v, in[1], c, count, k0, lanes);
             for (U32 t = 0; t < tiles; t++) {
                 U64 tile = first + t;
@@ -133,6 +146,7 @@ REF_INLINE void run(const struct lksi_call *call, bool grad, const void *const *
             for (U32 i = 0; i < 16; i++)
                 product(b.acc[i], b.v[i], b.u[i], tiles, count);
         }
+        end_piece(&b);
         for (U32 t = 0; t < tiles; t++)
             finish(&b, &v, d, grad, d->extra != 0 ? in[2] : NULL, out[0], first + t, t, k0, lanes);
     }
@@ -172,7 +186,7 @@ U64 lksi_winograd_weight_grad_ref_parts(const struct lksi_call *call)
 
 /* Sums of 4 input by 16 output channels at one place. */
 struct place {
-    struct ref_tile v;
+    struct ref_tile v, piece; /* the sum, of the piece under way */
     struct ref_tiles sample, batch;
 };
 
@@ -203,23 +217,30 @@ REF_INLINE void spread(struct weights *w, const struct lks_conv_dims *d, const F
 REF_INLINE void leaf(struct weights *w, struct place *p, const struct lks_conv_dims *d,
                      const F32 *x, const F32 *dy, U32 index)
 {
-    U32 n0, n1, r0, r1;
-    for (int i = 0; i < 16; i++)
+    U32 n0, n1, r0, r1, place = 0;
+    for (int i = 0; i < 16; i++) {
         memset(&p[i].v, 0, sizeof p[i].v);
+        memset(&p[i].piece, 0, sizeof p[i].piece);
+    }
     lks_leaf_range(&d->leaf, index, &n0, &n1, &r0, &r1);
     for (U32 n = n0; n < n1; n++) {
         for (U32 th = r0; th < r1; th++) {
-            for (U32 tw = 0; tw < d->leaf.cols; tw++) {
+            for (U32 tw = 0; tw < d->leaf.cols; tw++, place++) {
+                for (int i = 0; i < 16 && place % LKS_STRETCH == 0; i++)
+                    ref_tile_turn(&p[i].v, &p[i].piece);
                 patch(x, n, d->h, d->w, d->c, 2 * th - d->pad_h, 2 * tw - d->pad_w, w->c0, w->rows,
                       w->x, 0);
                 spread(w, d, dy, n, th, tw);
                 for (int i = 0; i < 16; i++)
                     for (int r = 0; r < REF_ROWS; r++)
                         for (int j = 0; j < REF_LANES; j++)
-                            p[i].v.v[r][j] = lks_fma(w->x[i][0][r], w->f[i][j], p[i].v.v[r][j]);
+                            p[i].piece.v[r][j] =
+                                lks_fma(w->x[i][0][r], w->f[i][j], p[i].piece.v[r][j]);
             }
         }
     }
+    for (int i = 0; i < 16; i++)
+        ref_tile_turn(&p[i].v, &p[i].piece);
 }
 
 REF_INLINE void finish_weights(const struct weights *w, const struct place *p,

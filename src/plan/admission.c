@@ -139,7 +139,8 @@ static lks_status key_of(const struct lksi_stage *stage, struct lksi_program *pr
 {
     struct lksi_str s = {0};
     lks_status st;
-    lksi_str_add(&s, "admission 1 %s %s", stage->call.op->name, stage->schedule->name);
+    lksi_str_add(&s, "admission 2 contract %d %s %s", LKS_CONTRACT_VERSION,
+                 stage->call.op->name, stage->schedule->name);
     for (int l = 0; l < stage->recipe.n_launch; l++) {
         const struct lksi_launch *launch = &stage->recipe.launch[l];
         if (launch->host != NULL) /* a library chooses its kernels by the shapes */

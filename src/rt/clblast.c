@@ -1,8 +1,8 @@
 /*
- * clblast.c - CLBlast's SGEMM as the contract's chain; the only file that includes its header.
+ * clblast.c - CLBlast's SGEMM as the contract's chains; the only file that includes its header.
  *
  * With alpha 1 and beta 1 it computes acc = fma(a, b, acc) over k upward from +0 and adds C, so on
- * a C filled with +0 the result is the contract's (chain, + 0.0f). Traps known: it writes mad() on
+ * a C filled with +0 the result is the contract's (piece.h: chains of pieces, + 0.0f). Traps known: it writes mad() on
  * AMD and Qualcomm GPUs; its build options come from the environment and must end with a space;
  * sizes and offsets are 32-bit; temporaries cost memory for shapes off its tiles.
  */
@@ -45,21 +45,26 @@ static lks_status check_sizes(struct lksi_dev *dev, size_t m, size_t n, size_t k
 }
 
 lks_status lksi_clblast_sgemm(struct lksi_dev *dev, bool trans_a, bool trans_b, size_t m, size_t n,
-                              size_t k, struct lksi_buf *a, size_t lda, struct lksi_buf *b,
-                              size_t ldb, struct lksi_buf *c, size_t ldc)
+                              size_t k, size_t piece, struct lksi_buf *a, size_t lda,
+                              struct lksi_buf *b, size_t ldb, struct lksi_buf *c, size_t ldc)
 {
     lks_status st = check_sizes(dev, m, n, k, lda, ldb, ldc);
     if (st != LKS_OK)
         return st;
-    CLBlastStatusCode e =
-        CLBlastSgemm(CLBlastLayoutRowMajor, trans_a ? CLBlastTransposeYes : CLBlastTransposeNo,
-                     trans_b ? CLBlastTransposeYes : CLBlastTransposeNo, m, n, k, 1.0f, a->mem, 0,
-                     lda, b->mem, 0, ldb, 1.0f, c->mem, 0, ldc, &dev->queue, NULL);
-    if (e == CLBlastSuccess)
-        return LKS_OK;
-    if (e > -1024) /* OpenCL's own codes pass through */
-        return lksi_cl_fail((cl_int)e, "CLBlastSgemm", "%zux%zux%zu on %s", m, n, k,
-                            dev->limits.name);
-    return lksi_fail(LKS_E_DEVICE, "CLBlastSgemm failed on %s for %zux%zux%zu with its status %d",
-                     dev->limits.name, m, n, k, (int)e);
+    for (size_t k0 = 0; k0 < k; k0 += piece) {
+        CLBlastStatusCode e = CLBlastSgemm(
+            CLBlastLayoutRowMajor, trans_a ? CLBlastTransposeYes : CLBlastTransposeNo,
+            trans_b ? CLBlastTransposeYes : CLBlastTransposeNo, m, n, k - k0 < piece ? k - k0 : piece,
+            1.0f, a->mem, k0 * (trans_a ? lda : 1), lda, b->mem, k0 * (trans_b ? 1 : ldb), ldb, 1.0f,
+            c->mem, 0, ldc, &dev->queue, NULL);
+        if (e == CLBlastSuccess)
+            continue;
+        if (e > -1024) /* OpenCL's own codes pass through */
+            return lksi_cl_fail((cl_int)e, "CLBlastSgemm", "%zux%zux%zu on %s", m, n, k,
+                                dev->limits.name);
+        return lksi_fail(LKS_E_DEVICE,
+                         "CLBlastSgemm failed on %s for %zux%zux%zu with its status %d",
+                         dev->limits.name, m, n, k, (int)e);
+    }
+    return LKS_OK;
 }

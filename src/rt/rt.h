@@ -169,9 +169,10 @@ lks_status lksi_kernel_time(struct lksi_kernel *kernel, uint64_t *ns);
 
 /* ---- CLBlast (clblast.c) ---- */
 
-/* C[m][n] = alpha 1, beta 1: C += op(A)[m][k] op(B)[k][n], row major, offsets in elements. */
+/* C[m][n] += op(A)[m][k] op(B)[k][n], row major; one product of alpha 1 and beta 1 for each `piece`
+ * of k. */
 lks_status lksi_clblast_sgemm(struct lksi_dev *dev, bool trans_a, bool trans_b, size_t m, size_t n,
-                              size_t k, struct lksi_buf *a, size_t lda, struct lksi_buf *b,
+                              size_t k, size_t piece, struct lksi_buf *a, size_t lda, struct lksi_buf *b,
                               size_t ldb, struct lksi_buf *c, size_t ldc);
 
 /* NULL if CLBlast may be asked on this device, else why not (static text). */

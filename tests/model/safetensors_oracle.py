@@ -20,7 +20,7 @@ TENSORS = {
     "Zeta": ("I64", [], struct.pack("<q", -2)),
     "conv1.bias": ("F32", [1], struct.pack("<f", -2.5)),
 }
-META = {"note": "tab\there, \x01, \x1f, \x7f, /, \u00e9", "b": "", "contract": "1"}
+META = {"note": "tab\there, \x01, \x1f, \x7f, /, \u00e9", "b": "", "contract": "2"}
 
 
 def canonical(tensors, meta):

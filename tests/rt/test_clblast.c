@@ -33,7 +33,8 @@ static void check_shape(struct lksi_dev *dev, const struct shape *s)
     EXPECT_OK(lksi_buf_create(&buf[2], dev, s->m * s->n * 4)); /* zero: beta 1 adds +0 */
     EXPECT_OK(lksi_buf_write(buf[0], 0, a, s->m * s->k * 4, false));
     EXPECT_OK(lksi_buf_write(buf[1], 0, b, s->k * s->n * 4, false));
-    EXPECT_OK(lksi_clblast_sgemm(dev, s->ta, s->tb, s->m, s->n, s->k, buf[0], lda, buf[1], ldb,
+    EXPECT_OK(lksi_clblast_sgemm(dev, s->ta, s->tb, s->m, s->n, s->k, s->k, buf[0],
+                                 lda, buf[1], ldb,
                                  buf[2], s->n));
     EXPECT_OK(lksi_buf_read(buf[2], 0, c, s->m * s->n * 4));
     for (size_t i = 0; i < s->m; i++) {
@@ -90,13 +91,13 @@ Test(clblast, declines)
     cr_expect(strstr(lksi_clblast_declines(&l), "relaxes") != NULL);
     OPEN_CPU(dev);
     EXPECT_OK(lksi_buf_create(&b, dev, 64));
-    EXPECT_FAIL(LKS_E_NUMERICS, lksi_clblast_sgemm(dev, false, false, 1, 1, 1, b, 1, b, 1, b, 1),
+    EXPECT_FAIL(LKS_E_NUMERICS, lksi_clblast_sgemm(dev, false, false, 1, 1, 1, 1, b, 1, b, 1, b, 1),
                 "relaxes");
     unsetenv("CLBLAST_BUILD_OPTIONS");
     EXPECT_FAIL(LKS_E_ARGUMENT,
-                lksi_clblast_sgemm(dev, false, false, UINT64_C(1) << 31, 1, 1, b, 1, b, 1, b, 1),
+                lksi_clblast_sgemm(dev, false, false, UINT64_C(1) << 31, 1, 1, 1, b, 1, b, 1, b, 1),
                 "2147483648");
-    EXPECT_FAIL(LKS_E_DEVICE, lksi_clblast_sgemm(dev, false, false, 8, 8, 8, b, 8, b, 8, b, 8),
+    EXPECT_FAIL(LKS_E_DEVICE, lksi_clblast_sgemm(dev, false, false, 8, 8, 8, 8, b, 8, b, 8, b, 8),
                 "CLBlast");
     lksi_buf_destroy(&b);
     lksi_dev_close(&dev);
