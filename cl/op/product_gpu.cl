@@ -9,7 +9,8 @@
  * chain is gathered element by element. The weights are read as they stand in memory by DIRECT=1
  * (GRAD, in whose rows the columns are neighbours; with GATHER one tap only) and TURNED=1 (forward,
  * where the chain's elements are); else product_pack_gpu.cl has put them into [group][chain][np].
- * PIECES=1: chains are more than one piece. WIDE=1: results are stored in fours. BIAS, MASK, RELU: what follows the sum.
+ * PIECES=1: chains are more than one piece. FULL=1: a tap's channels are a multiple of BK. WIDE=1:
+ * results are stored in fours. BIAS, MASK, RELU: what follows the sum.
  *
  * Data gradients with a stride (PHASED=1): work-groups with another third index compute the rows and
  * columns of the result that have another remainder modulo the stride, and walk their own taps only.
@@ -21,15 +22,20 @@
 #define NA      (BM * BK / A_WIDTH / NT)
 #define A_COLS  (BK / A_WIDTH)
 #define A_TO(i) ((a_row + (i) * (NT / A_COLS)) * (BK + 4) + a_col * A_WIDTH)
-#define A_FROM(i) (source + (at[i] + shift + kc + a_col * A_WIDTH))
+#define A_FROM(i) (from_a + at[i])
+#if FULL
+#define A_LIVE(i) live[i]
+#else
 #define A_LIVE(i) (live[i] && kc + a_col * A_WIDTH < (int)src_c.y)
+#endif
 #define ADVANCE                                                                                    \
     kc += BK;                                                                                      \
+    from_a += BK;                                                                                  \
+    from_b += B_TILE;                                                                              \
     if (kc >= (int)shape.x)                                                                        \
         NEXT_TAP
 #define TAP     (r * (int)taps.y + s)
 #define ANY_TAP (r < (int)taps.x)
-#define CHAIN   (TAP * (int)shape.x + kc)
 #else
 #define NA      (BM * BK / NT)
 #define A_COLS  BK
@@ -41,9 +47,6 @@
 #define ADVANCE                                                                                    \
     kc += BK;                                                                                      \
     SET_ELEMENT
-#define TAP     0
-#define ANY_TAP 1
-#define CHAIN   kc
 #endif
 #define A_STEP(i)
 
@@ -55,11 +58,17 @@
 #define B_TO(i)   ((b_row + (i) * B_ROWS) * (BK + 4) + b_col * B_WIDTH)
 #define B_COLUMN(i) (column + b_row + (i) * B_ROWS)
 #if !GATHER
-#define B_FROM(i)                                                                                  \
-    (weights +                                                                                     \
-     ((U64)(U32)(B_COLUMN(i) * (int)(taps.x * taps.y) + TAP) * src_c.y + kc + b_col * B_WIDTH))
+#define B_PITCH   (int)(taps.x * taps.y * src_c.y)
+#define B_TILE    BK
+#define B_TAP     src_c.y
+#define B_START   ((U64)(U32)(column + b_row) * (taps.x * taps.y * src_c.y) + b_col * B_WIDTH)
+#define B_FROM(i) (from_b + (i) * B_ROWS * B_PITCH)
+#if FULL
+#define B_LIVE(i) (ANY_TAP && B_COLUMN(i) < (int)dst_c.y)
+#else
 #define B_LIVE(i)                                                                                  \
-    (r < (int)taps.x && kc + b_col * B_WIDTH < (int)src_c.y && B_COLUMN(i) < (int)dst_c.y)
+    (ANY_TAP && kc + b_col * B_WIDTH < (int)src_c.y && B_COLUMN(i) < (int)dst_c.y)
+#endif
 #else
 #define B_FROM(i) (weights + (B_COLUMN(i) * chain + kc + b_col))
 #define B_LIVE(i) (kc + b_col < chain && B_COLUMN(i) < (int)dst_c.y)
@@ -71,14 +80,30 @@
 #define NB      (BK / B_ROWS)
 #define B_TO(i) ((b_row + (i) * B_ROWS) * BN + b_col * 4)
 #define B_ROW(i) (kc + b_row + (i) * B_ROWS)
+#if !GATHER
+#define B_TILE    ((int)BK * B_PITCH)
+#define B_START   ((U64)(U32)b_row * B_PITCH + (U32)(column + b_col * 4))
+#define B_FROM(i) (from_b + (i) * B_ROWS * B_PITCH)
 #if DIRECT
-#define B_FROM(i)                                                                                  \
-    (weights + ((U64)(U32)(B_ROW(i) * (int)(taps.x * taps.y) + TAP) * dst_c.y + column + b_col * 4))
+#define B_PITCH   (int)(taps.x * taps.y * dst_c.y)
+#define B_TAP     dst_c.y
+#if FULL
+#define B_LIVE(i) (ANY_TAP && column + b_col * 4 < (int)dst_c.y)
+#else
 #define B_LIVE(i)                                                                                  \
     (ANY_TAP && B_ROW(i) < (int)src_c.y && column + b_col * 4 < (int)dst_c.y)
+#endif
 #else
-#define B_FROM(i) (weights + ((U64)(CHAIN + b_row + (i) * B_ROWS) * shape.y + column + b_col * 4))
-#define B_LIVE(i) (CHAIN < chain)
+#define B_PITCH   (int)shape.y
+#define B_TAP     (shape.x * shape.y)
+#define B_LIVE(i) ANY_TAP
+#endif
+#elif DIRECT /* one tap */
+#define B_FROM(i) (weights + ((U64)(U32)B_ROW(i) * dst_c.y + column + b_col * 4))
+#define B_LIVE(i) (B_ROW(i) < (int)src_c.y && column + b_col * 4 < (int)dst_c.y)
+#else
+#define B_FROM(i) (weights + ((U64)(kc + b_row + (i) * B_ROWS) * shape.y + column + b_col * 4))
+#define B_LIVE(i) (kc < chain)
 #endif
 #endif
 #define B_STEP(i)
@@ -111,7 +136,8 @@
         } while (r < (int)taps.x && !(MEETS(r, s)));                                               \
         kc = 0;                                                                                    \
         const int tap_h = TAP_H(r), tap_w = TAP_W(s);                                              \
-        shift = (tap_h * (int)src_hw.y + tap_w) * (int)src_c.x;                                    \
+        from_a = source + (tap_h * (int)src_hw.y + tap_w) * (int)src_c.x;                          \
+        from_b = weights + (U64)(U32)TAP * B_TAP;                                                  \
         UNROLL for (int i_ = 0; i_ < NA; i_++)                                                     \
             live[i_] = r < (int)taps.x && (U32)(at_h[i_] + tap_h) < src_hw.x &&                    \
                        (U32)(at_w[i_] + tap_w) < src_hw.y;                                         \
@@ -204,7 +230,7 @@ LKS_KERNEL(product)(__global const float *restrict source, __global const float 
 #endif
     const int a_row = item / A_COLS, a_col = item % A_COLS;
     const int b_row = item / B_COLS, b_col = item % B_COLS;
-    int kc = 0, shift = 0;
+    int kc = 0;
 #if PHASED
 #define BASE_H(y) ((int)((y) + (phase_h + pad.x) / stride.x))
 #define BASE_W(x) ((int)((x) + (phase_w + pad.y) / stride.y))
@@ -229,6 +255,7 @@ LKS_KERNEL(product)(__global const float *restrict source, __global const float 
             at_h[i] = -0x40000000; /* no tap of it is live */
     }
     int r = 0, s = -1, tiles = 0;
+    __global const float *from_a, *from_b; /* this tile's, of this work-item */
 #if PHASED
     for (U32 i = 0u; i < taps.x; i++)
         tiles += i * dil.x % stride.x == remainder_h;
@@ -239,14 +266,16 @@ LKS_KERNEL(product)(__global const float *restrict source, __global const float 
 #else
     tiles = chain / BK;
 #endif
-    NEXT_TAP
 #if !DIRECT && !TURNED
     weights += (U64)group * (U32)chain * shape.y;
 #endif
+    source += a_col * A_WIDTH;
+    weights += B_START;
+    NEXT_TAP
 #else
     const int chain = (int)(taps.x * taps.y * src_c.y), tiles = (chain + BK - 1) / BK;
     __local int4 pixel[BM];
-    int meets, tap_h, tap_w;
+    int meets, shift, tap_h, tap_w;
     for (int m = item; m < BM; m += NT) {
         const int p = row0 + m;
         const U32 p_ = (U32)min(p, positions - 1), n = p_ / (rows * cols), q = p_ % (rows * cols);

@@ -207,6 +207,7 @@ static void add_product(struct lksi_launch *l, const struct lks_conv_dims *d, bo
     define(l, "PHASED", v->phases > 1);
     define(l, "A_WIDTH", v->vector ? 4 : 1);
     define(l, "GATHER", !v->walk);
+    define(l, "FULL", v->src_c % v->t.bk == 0);
     define(l, "PIECES", v->pieces);
     define(l, "DIRECT", v->direct);
     define(l, "TURNED", v->turned);
@@ -350,6 +351,7 @@ void lksi_leaves_launch(struct lksi_recipe *r, const struct lks_conv_dims *d,
     define(l, "A_WIDTH", k % 4 == 0 ? 4 : 1);
     define(l, "B_WIDTH", c % 4 == 0 ? 4 : 1);
     define(l, "PIECES", (U64)f->join * f->step * d->ow > LKS_STRETCH);
+    define(l, "RUN", d->ow % 16 == 0 ? 16 : d->ow & (0u - d->ow));
     add(l, x);
     add(l, dy);
     add(l, part);
