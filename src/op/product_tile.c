@@ -6,18 +6,21 @@
 
 #include "op/product_tile.h"
 
-/* All have 64 work-items. Weight gradients need rows in fours. */
+/* Weight gradients need rows in fours. */
 static const struct lksi_tile nvidia[] = {
     {64, 64, 8, 8, 16, 2, 0, 1}, {48, 64, 6, 8, 16, 2, 0, 1}, {48, 64, 6, 8, 16, 2, 1, 1},
     {64, 32, 8, 4, 16, 2, 0, 1}, {64, 32, 8, 4, 16, 2, 1, 1}, {48, 32, 6, 4, 32, 3, 0, 3},
     {48, 32, 6, 4, 16, 2, 0, 3}, {32, 32, 4, 4, 32, 3, 1, 3}, {32, 32, 4, 4, 16, 2, 1, 3},
     {24, 32, 3, 4, 32, 2, 1, 3}, {16, 32, 2, 4, 32, 4, 1, 3}, {8, 32, 1, 4, 32, 4, 1, 3},
+    {96, 128, 6, 16, 16, 2, 0, 1},
 };
 static const struct lksi_tile nvidia_weight[] = {
     {64, 64, 8, 8, 16, 2, 0, 1},
     {64, 32, 8, 4, 16, 2, 0, 1},
     {32, 64, 4, 8, 16, 2, 0, 1},
     {32, 32, 4, 4, 16, 4, 0, 3},
+    {128, 64, 8, 8, 16, 2, 0, 1},
+    {128, 128, 8, 16, 16, 2, 0, 1},
 };
 static const struct lksi_tile portable[] = {
     {64, 64, 8, 8, 16, 2, 0, 0},
@@ -34,12 +37,12 @@ static const struct lksi_tile portable_weight[] = {
 static const struct lksi_tile nvidia_more[] = {
     {96, 64, 12, 8, 16, 2, 0, 1},  {96, 64, 12, 8, 16, 2, 1, 1}, {64, 64, 8, 8, 16, 2, 1, 1},
     {64, 128, 8, 8, 16, 2, 0, 1},  {128, 64, 8, 8, 16, 2, 0, 1}, {128, 128, 8, 16, 16, 2, 0, 1},
-    {96, 128, 6, 16, 16, 2, 0, 1}, {64, 64, 8, 8, 32, 2, 0, 1},  {64, 64, 8, 8, 16, 3, 0, 1},
-    {80, 64, 10, 8, 16, 2, 0, 1},  {32, 64, 4, 8, 16, 2, 0, 1},  {48, 64, 6, 8, 16, 3, 0, 1},
+    {64, 64, 8, 8, 32, 2, 0, 1},   {64, 64, 8, 8, 16, 3, 0, 1},  {80, 64, 10, 8, 16, 2, 0, 1},
+    {32, 64, 4, 8, 16, 2, 0, 1},   {48, 64, 6, 8, 16, 3, 0, 1},
 };
 static const struct lksi_tile nvidia_weight_more[] = {
-    {64, 128, 8, 8, 16, 2, 0, 1}, {128, 64, 8, 8, 16, 2, 0, 1}, {64, 64, 8, 8, 32, 2, 0, 1},
-    {64, 64, 8, 8, 16, 3, 0, 1},  {32, 128, 4, 8, 16, 2, 0, 1}, {64, 64, 4, 8, 16, 2, 0, 1},
+    {64, 128, 8, 8, 16, 2, 0, 1}, {64, 64, 8, 8, 32, 2, 0, 1}, {64, 64, 8, 8, 16, 3, 0, 1},
+    {32, 128, 4, 8, 16, 2, 0, 1}, {64, 64, 4, 8, 16, 2, 0, 1},
 };
 
 /* A list of tiles, and the further ones behind it. */
@@ -85,6 +88,14 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
+/* Clocks of one fma of a work-item, where enough of them share a unit: sixteen columns a work-item
+ * load less for each, and so does a group of more rows. */
+static double fma_clocks(const struct lksi_tile *t)
+{
+    return t->tn == 16 ? (t->bm == 128 ? 1.263 : 1.305)
+                       : t->bm == 128 ? 1.302 : t->tm == 6 && t->tn == 8 ? 1.35 : 1.33;
+}
+
 /*
  * Clocks until a compute unit of four lanes of 32 work-items has done its share. It is bound by
  * fmas, by loads from local memory (four clocks each, shared by the lanes), or by the latency of
@@ -94,18 +105,23 @@ static double cost(const struct lksi_tile *t, enum lksi_product kind, U64 rows, 
                    U64 copies, U32 taps, U32 link, U32 units)
 {
     U64 tiles = (rows + t->bm - 1) / t->bm * ((columns + t->bn - 1) / t->bn) * copies;
-    U64 shared = (tiles + units - 1) / units; /* groups a unit; two fill its lanes once */
-    double filled = (double)((shared + 1) / 2), sums = t->tm * t->tn;
-    double readers = shared > 1 ? 2 * filled : 1;
+    U64 shared = (tiles + units - 1) / units;    /* groups a unit */
+    U64 halves = lksi_tile_items(*t) / 64;       /* of the lanes, which one group fills */
+    double filled = (double)((shared * halves + 1) / 2), sums = t->tm * t->tn;
+    double readers = shared > 1 ? 2 * filled : (double)halves;
     double steps = (link % 4 == 0 || taps == 1)
                        ? (double)taps * ((link + t->bk - 1) / t->bk) * t->bk
                        : (double)(((U64)taps * link + t->bk - 1) / t->bk) * t->bk;
-    double step = larger(filled * sums * 1.33, readers * (t->tm + t->tn) * 2.4);
-    step = larger(step, 13 + 1.37 * sums + (shared > 1 ? 10 : 0));
+    if (kind == LKSI_PRODUCT_WEIGHT && t->tn == 16 && (shared < 8 || shared % 2 == 1))
+        filled += 0.35; /* two such groups run side by side: the last one runs alone */
+    double step = larger(filled * sums * fma_clocks(t), readers * (t->tm + t->tn) * 2.4);
+    step = larger(step, 13 + (t->tn == 16 ? 1.2 : 1.37) * sums + (shared > 1 ? 10 : 0));
     if (t->bk == 16 && t->level == 3)
         step *= 1.1; /* more barriers */
     if (kind == LKSI_PRODUCT_FORWARD && t->turned != 0)
         step *= 1.2; /* loads of B come in bursts */
+    if (kind != LKSI_PRODUCT_WEIGHT && t->tn == 16 && steps < 1024)
+        step *= 1.1; /* few groups a unit, and none of them covers the start of a short chain */
     return steps * step + (kind == LKSI_PRODUCT_FORWARD && t->turned == 0 ? 5000 : 0);
 }
 
