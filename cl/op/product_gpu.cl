@@ -243,6 +243,7 @@ LKS_KERNEL(product)(__global const float *restrict source, __global const float 
 #endif
 #if !GATHER
     const int chain = (int)(taps.x * taps.y * shape.x);
+    (void)chain; /* of some variants */
     int at[NA], at_h[NA], at_w[NA], live[NA];
     UNROLL for (int i = 0; i < NA; i++)
     {
@@ -291,7 +292,10 @@ LKS_KERNEL(product)(__global const float *restrict source, __global const float 
 #endif
 #if PIECES
     const U32 never = taps.x >> 31;
-    U32 cut_at = 0u, tap_end = 0u, next_tap = 0u;
+    U32 cut_at = 0u, tap_end = 0u;
+#if PHASED
+    U32 next_tap = 0u;
+#endif
     NEXT_CUT
 #endif
     TILE_RUN(tiles)
