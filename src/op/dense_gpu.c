@@ -145,13 +145,8 @@ static void weight_recipe(const struct lksi_call *call, const struct lksi_limits
     snprintf(l->defines, sizeof l->defines, "PIECE=%uu LEVELS=%u DEPTH=%u VECTOR=%d", piece,
              levels, depth, d->i % 4 == 0 && d->o % 4 == 0);
     for (size_t i = 0; i < LKSI_COUNT(arg); i++)
-        l->arg[l->n_arg++] = arg[i];
-    l->dims = 3;
-    l->local[0] = l->local[1] = 16;
-    l->local[2] = 1;
-    l->global[0] = (size_t)lksi_up(d->i, 64) * 16;
-    l->global[1] = (size_t)lksi_up(d->o, 64) * 16;
-    l->global[2] = chunks;
+        lksi_add(l, arg[i]);
+    lksi_set_groups(l, 16, 16, lksi_up(d->i, 64), lksi_up(d->o, 64), chunks);
     if (chunks > 1) {
         const struct lks_leaf f = {.cut = 1, .leaves = chunks};
         r->n_work = 1;

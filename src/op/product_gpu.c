@@ -14,28 +14,6 @@
 #define TREE_EACH_MAX 2048u
 #define TREE_Y_MAX    16u
 
-static void add(struct lksi_launch *l, struct lksi_arg a)
-{
-    l->arg[l->n_arg++] = a;
-}
-
-/* A uint2. */
-static void add_pair(struct lksi_launch *l, U32 x, U32 y)
-{
-    add(l, LKSI_U64((U64)x | (U64)y << 32));
-}
-
-static void set_size(struct lksi_launch *l, size_t lx, size_t ly, U64 gx, U64 gy, U64 gz)
-{
-    l->dims = 3;
-    l->local[0] = lx;
-    l->local[1] = ly;
-    l->local[2] = 1;
-    l->global[0] = (size_t)gx * lx;
-    l->global[1] = (size_t)gy * ly;
-    l->global[2] = (size_t)gz;
-}
-
 static void set_tile(struct lksi_launch *l, struct lksi_tile t, const struct lksi_limits *dev,
                      bool nv)
 {
@@ -167,15 +145,15 @@ void lksi_product_recipe(const struct lks_conv_dims *d, bool grad, const struct 
         l->source = "op/product_pack_gpu.cl";
         l->kernel = "pack";
         define(l, "GRAD", grad);
-        add(l, LKSI_IN(1));
-        add(l, LKSI_WORK(0));
-        add_pair(l, 0, v.src_c);
-        add_pair(l, 0, v.dst_c);
-        add(l, LKSI_U32(d->r * d->s));
-        add(l, LKSI_U32(v.cp));
-        add(l, LKSI_U32(v.chain));
-        add(l, LKSI_U32(v.np));
-        set_size(l, 16, 16, lksi_up(v.np, 16), lksi_up(v.chain, 16), d->groups);
+        lksi_add(l, LKSI_IN(1));
+        lksi_add(l, LKSI_WORK(0));
+        lksi_add_pair(l, 0, v.src_c);
+        lksi_add_pair(l, 0, v.dst_c);
+        lksi_add(l, LKSI_U32(d->r * d->s));
+        lksi_add(l, LKSI_U32(v.cp));
+        lksi_add(l, LKSI_U32(v.chain));
+        lksi_add(l, LKSI_U32(v.np));
+        lksi_set_groups(l, 16, 16, lksi_up(v.np, 16), lksi_up(v.chain, 16), d->groups);
         r->n_work = 1;
         r->work_bytes[0] = (U64)d->groups * v.chain * v.np * 4;
     }
@@ -190,10 +168,10 @@ static void add_pieces(struct lksi_launch *l, const struct view *v)
 {
     U32 tiles = v->cp / v->t.bk, taps = lks_piece_taps(v->src_c);
     if (taps == 1)
-        add_pair(l, LKS_PIECE / v->t.bk, tiles);
+        lksi_add_pair(l, LKS_PIECE / v->t.bk, tiles);
     else
-        add_pair(l, v->phases > 1 ? tiles : taps * tiles, 0);
-    add(l, LKSI_U32(taps));
+        lksi_add_pair(l, v->phases > 1 ? tiles : taps * tiles, 0);
+    lksi_add(l, LKSI_U32(taps));
 }
 
 static void add_product(struct lksi_launch *l, const struct lks_conv_dims *d, bool grad,
@@ -216,21 +194,21 @@ static void add_product(struct lksi_launch *l, const struct lks_conv_dims *d, bo
     define(l, "MASK", grad && d->extra == 1);
     define(l, "RELU", !grad && d->relu);
     for (int i = 0; i < 4; i++)
-        add(l, buf[i]);
-    add_pair(l, d->n, d->groups);
-    add_pair(l, v->src_h, v->src_w);
-    add_pair(l, v->src_c * d->groups, v->src_c);
-    add_pair(l, v->dst_h, v->dst_w);
-    add_pair(l, v->dst_c * d->groups, v->dst_c);
-    add_pair(l, d->r, d->s);
-    add_pair(l, d->stride_h, d->stride_w);
-    add_pair(l, d->pad_h, d->pad_w);
-    add_pair(l, d->dil_h, d->dil_w);
-    add_pair(l, v->cp, v->np);
+        lksi_add(l, buf[i]);
+    lksi_add_pair(l, d->n, d->groups);
+    lksi_add_pair(l, v->src_h, v->src_w);
+    lksi_add_pair(l, v->src_c * d->groups, v->src_c);
+    lksi_add_pair(l, v->dst_h, v->dst_w);
+    lksi_add_pair(l, v->dst_c * d->groups, v->dst_c);
+    lksi_add_pair(l, d->r, d->s);
+    lksi_add_pair(l, d->stride_h, d->stride_w);
+    lksi_add_pair(l, d->pad_h, d->pad_w);
+    lksi_add_pair(l, d->dil_h, d->dil_w);
+    lksi_add_pair(l, v->cp, v->np);
     if (v->pieces)
         add_pieces(l, v);
-    set_size(l, lksi_tile_items(v->t), 1, lksi_up(v->dst_c, v->t.bn),
-             (v->rows + v->t.bm - 1) / v->t.bm, (U64)v->phases * d->groups);
+    lksi_set_groups(l, lksi_tile_items(v->t), 1, lksi_up(v->dst_c, v->t.bn),
+                    (v->rows + v->t.bm - 1) / v->t.bm, (U64)v->phases * d->groups);
 }
 
 /* As the data gradient of a convolution of one tap with as many groups, whose weights are read as they
@@ -325,14 +303,14 @@ void lksi_tree_launch(struct lksi_recipe *r, const struct lks_leaf *f, U32 eleme
     l->kernel = "tree";
     define(l, "X", 64 / (y > 4 ? 2 : 1));
     define(l, "Y", y);
-    add(l, from);
-    add(l, to);
-    add(l, LKSI_U32(elements));
-    add(l, LKSI_U32(f->leaves / f->cut));
-    add(l, LKSI_U32(f->cut));
-    add(l, LKSI_U32(room));
-    add(l, LKSI_U32(each));
-    set_size(l, 64 / (y > 4 ? 2 : 1), y, lksi_up(elements, 64 / (y > 4 ? 2 : 1)), 1, 1);
+    lksi_add(l, from);
+    lksi_add(l, to);
+    lksi_add(l, LKSI_U32(elements));
+    lksi_add(l, LKSI_U32(f->leaves / f->cut));
+    lksi_add(l, LKSI_U32(f->cut));
+    lksi_add(l, LKSI_U32(room));
+    lksi_add(l, LKSI_U32(each));
+    lksi_set_groups(l, 64 / (y > 4 ? 2 : 1), y, lksi_up(elements, 64 / (y > 4 ? 2 : 1)), 1, 1);
 }
 
 void lksi_leaves_launch(struct lksi_recipe *r, const struct lks_conv_dims *d,
@@ -352,26 +330,26 @@ void lksi_leaves_launch(struct lksi_recipe *r, const struct lks_conv_dims *d,
     define(l, "B_WIDTH", c % 4 == 0 ? 4 : 1);
     define(l, "PIECES", (U64)f->join * f->step * d->ow > LKS_STRETCH);
     define(l, "RUN", d->ow % 16 == 0 ? 16 : d->ow & (0u - d->ow));
-    add(l, x);
-    add(l, dy);
-    add(l, part);
-    add_pair(l, d->n, d->groups);
-    add_pair(l, d->h, d->w);
-    add_pair(l, d->oh, d->ow);
-    add_pair(l, d->c, d->k);
-    add_pair(l, c, k);
-    add_pair(l, d->r, d->s);
-    add_pair(l, d->stride_h, d->stride_w);
-    add_pair(l, d->pad_h, d->pad_w);
-    add_pair(l, d->dil_h, d->dil_w);
-    add_pair(l, f->join, f->cut);
-    add_pair(l, f->step, f->leaves);
+    lksi_add(l, x);
+    lksi_add(l, dy);
+    lksi_add(l, part);
+    lksi_add_pair(l, d->n, d->groups);
+    lksi_add_pair(l, d->h, d->w);
+    lksi_add_pair(l, d->oh, d->ow);
+    lksi_add_pair(l, d->c, d->k);
+    lksi_add_pair(l, c, k);
+    lksi_add_pair(l, d->r, d->s);
+    lksi_add_pair(l, d->stride_h, d->stride_w);
+    lksi_add_pair(l, d->pad_h, d->pad_w);
+    lksi_add_pair(l, d->dil_h, d->dil_w);
+    lksi_add_pair(l, f->join, f->cut);
+    lksi_add_pair(l, f->step, f->leaves);
     if (turn) {
         define(l, "TURNS", 1);
-        add(l, LKSI_TURN);
+        lksi_add(l, LKSI_TURN);
     }
-    set_size(l, lksi_tile_items(t), 1, lksi_up(wide, t.bn), lksi_up(k, t.bm),
-             (U64)f->leaves * d->groups);
+    lksi_set_groups(l, lksi_tile_items(t), 1, lksi_up(wide, t.bn), lksi_up(k, t.bm),
+                    (U64)f->leaves * d->groups);
 }
 
 void lksi_leaves_recipe(const struct lks_conv_dims *d, const struct lksi_limits *dev, bool nv,

@@ -8,6 +8,34 @@
 #include "op/op.h"
 #include "contract/conv.h"
 
+/* ---- what the launches are written with ---- */
+
+static inline void lksi_add(struct lksi_launch *l, struct lksi_arg a)
+{
+    l->arg[l->n_arg++] = a;
+}
+
+/* A uint2. */
+static inline void lksi_add_pair(struct lksi_launch *l, U32 x, U32 y)
+{
+    lksi_add(l, LKSI_U64((U64)x | (U64)y << 32));
+}
+
+/* gx x gy x gz groups of lx x ly items. */
+static inline void lksi_set_groups(struct lksi_launch *l, size_t lx, size_t ly, U64 gx, U64 gy,
+                                   U64 gz)
+{
+    l->dims = 3;
+    l->local[0] = lx;
+    l->local[1] = ly;
+    l->local[2] = 1;
+    l->global[0] = (size_t)gx * lx;
+    l->global[1] = (size_t)gy * ly;
+    l->global[2] = (size_t)gz;
+}
+
+/* ---- products ---- */
+
 /* NULL, or why the schedule does not serve the device; `nv` asks for NVIDIA. The portable one
  * also serves CPU devices, where it is slow: tests reach it there, tables put others first. */
 const char *lksi_product_device(const struct lksi_limits *dev, bool nv);

@@ -21,16 +21,6 @@ static U32 four(U32 channels)
     return lksi_up(channels, 4) * 4;
 }
 
-static void add(struct lksi_launch *l, struct lksi_arg a)
-{
-    l->arg[l->n_arg++] = a;
-}
-
-static void add_pair(struct lksi_launch *l, U32 x, U32 y)
-{
-    add(l, LKSI_U64((U64)x | (U64)y << 32));
-}
-
 static struct lksi_launch *launch(struct lksi_recipe *r, const char *kernel)
 {
     struct lksi_launch *l = &r->launch[r->n_launch++];
@@ -87,14 +77,14 @@ static void patches(struct lksi_recipe *r, const struct lksi_winograd_view *v, U
 {
     struct lksi_launch *l = launch(r, "patches");
     defines(l, false, v->c, false, false, false);
-    add(l, LKSI_IN(0));
-    add(l, LKSI_WORK(work));
-    add_pair(l, v->n, slice);
-    add_pair(l, v->h, v->w);
-    add_pair(l, v->th, v->tw);
-    add_pair(l, v->row, v->col);
-    add_pair(l, v->c, four(v->c));
-    add(l, LKSI_TURN);
+    lksi_add(l, LKSI_IN(0));
+    lksi_add(l, LKSI_WORK(work));
+    lksi_add_pair(l, v->n, slice);
+    lksi_add_pair(l, v->h, v->w);
+    lksi_add_pair(l, v->th, v->tw);
+    lksi_add_pair(l, v->row, v->col);
+    lksi_add_pair(l, v->c, four(v->c));
+    lksi_add(l, LKSI_TURN);
     over_tiles(l, (U64)slice * v->th * v->tw, four(v->c));
 }
 
@@ -147,10 +137,10 @@ static void recipe(const struct lks_conv_dims *d, bool grad, const struct lksi_l
     struct lksi_launch *l = launch(r, "kernels");
     U32 across = grad ? z.p.k : z.p.c, down = grad ? z.p.c : z.p.k;
     defines(l, grad, 1, false, false, false);
-    add(l, LKSI_IN(1));
-    add(l, LKSI_WORK(0));
-    add_pair(l, v->c, v->k);
-    add_pair(l, z.p.c, z.p.k);
+    lksi_add(l, LKSI_IN(1));
+    lksi_add(l, LKSI_WORK(0));
+    lksi_add_pair(l, v->c, v->k);
+    lksi_add_pair(l, z.p.c, z.p.k);
     l->dims = 2;
     l->local[0] = l->local[1] = 16;
     l->global[0] = (size_t)lksi_up(across, 16) * 16;
@@ -160,14 +150,14 @@ static void recipe(const struct lks_conv_dims *d, bool grad, const struct lksi_l
     lksi_places_launch(r, &z.p, dev, nv, LKSI_WORK(1), LKSI_WORK(0), LKSI_WORK(2));
     l = launch(r, "outputs");
     defines(l, grad, v->k, d->extra == (grad ? 2u : 1u), grad && d->extra == 1, !grad && d->relu);
-    add(l, LKSI_WORK(2));
-    add(l, LKSI_IN(d->extra ? 2 : 0));
-    add(l, LKSI_OUT(0));
-    add_pair(l, v->n, z.slice);
-    add_pair(l, v->oh, v->ow);
-    add_pair(l, v->th, v->tw);
-    add_pair(l, v->k, z.p.k);
-    add(l, LKSI_TURN);
+    lksi_add(l, LKSI_WORK(2));
+    lksi_add(l, LKSI_IN(d->extra ? 2 : 0));
+    lksi_add(l, LKSI_OUT(0));
+    lksi_add_pair(l, v->n, z.slice);
+    lksi_add_pair(l, v->oh, v->ow);
+    lksi_add_pair(l, v->th, v->tw);
+    lksi_add_pair(l, v->k, z.p.k);
+    lksi_add(l, LKSI_TURN);
     over_tiles(l, z.tiles, z.p.k);
     set_turns(r, 1, v->n, z.slice);
 
@@ -234,23 +224,23 @@ static void weight_recipe(const struct lks_conv_dims *d, const struct lksi_limit
     patches(r, &z.v, slice, 1);
     l = launch(r, "spread");
     defines(l, false, d->k, false, false, false);
-    add(l, LKSI_IN(1));
-    add(l, LKSI_WORK(2));
-    add_pair(l, d->n, slice);
-    add_pair(l, d->oh, d->ow);
-    add_pair(l, z.v.th, z.v.tw);
-    add_pair(l, d->k, k);
-    add(l, LKSI_TURN);
+    lksi_add(l, LKSI_IN(1));
+    lksi_add(l, LKSI_WORK(2));
+    lksi_add_pair(l, d->n, slice);
+    lksi_add_pair(l, d->oh, d->ow);
+    lksi_add_pair(l, z.v.th, z.v.tw);
+    lksi_add_pair(l, d->k, k);
+    lksi_add(l, LKSI_TURN);
     over_tiles(l, z.tiles, k);
     lksi_leaves_launch(r, &z.leaves, dev, nv, LKSI_WORK(1), LKSI_WORK(2), LKSI_WORK(0), true);
     set_turns(r, 0, d->n, slice);
     lksi_tree_launch(r, &d->leaf, (U32)z.elements, LKSI_WORK(0), LKSI_WORK(1));
     l = launch(r, "weights");
     defines(l, false, 1, false, false, false);
-    add(l, LKSI_WORK(1));
-    add(l, LKSI_OUT(0));
-    add_pair(l, d->c, d->k);
-    add_pair(l, c, k);
+    lksi_add(l, LKSI_WORK(1));
+    lksi_add(l, LKSI_OUT(0));
+    lksi_add_pair(l, d->c, d->k);
+    lksi_add_pair(l, c, k);
     l->dims = 2;
     l->local[0] = 64;
     l->local[1] = 1;
