@@ -37,6 +37,9 @@ static const struct option_spec specs[] = {
      "slow contract kernels only", 0},
     {"profile", 0, OPTION_FLAG, offsetof(struct bench_options, profile), NULL,
      "each operator of the model's step too", 0},
+    {"trace", 0, OPTION_TEXT, offsetof(struct bench_options, trace), "FILE",
+     "write a timeline of 3 steps of the model there, in the\nChrome trace format (Perfetto shows it)",
+     0},
     {"repeats", 'n', OPTION_U32, offsetof(struct bench_options, repeats), "N",
      "(default: 5 to 100, about two seconds a case)", 1},
     {"seed", 0, OPTION_U64, offsetof(struct bench_options, seed), "N", "of the data (default: 1)",
@@ -99,7 +102,12 @@ bool bench_has_events(const struct lksi_stage *stage)
     return !lksi_dev_is_ref(stage->dev);
 }
 
-static bool empty(const struct lksi_launch *l)
+const char *bench_schedule(const struct lksi_stage *stage)
+{
+    return stage->schedule != NULL ? stage->schedule->name : stage->items_only ? "plain" : "ref";
+}
+
+bool bench_is_empty(const struct lksi_launch *l)
 {
     for (int i = 0; i < l->dims; i++)
         if (l->global[i] == 0)
@@ -111,7 +119,7 @@ lks_status bench_stage_events(struct lksi_stage *stage, double *ms)
 {
     uint64_t sum = 0, ns;
     for (int l = 0; l < stage->recipe.n_launch; l++) {
-        if (empty(&stage->recipe.launch[l]))
+        if (bench_is_empty(&stage->recipe.launch[l]))
             continue;
         lks_status st = lksi_kernel_time(stage->kernel[l], &ns);
         if (st != LKS_OK)
@@ -261,6 +269,8 @@ static int run(const struct command *self, int argc, char **argv)
     if (n_rest == 0 && (o.profile || o.batch.given))
         return fail_usage("--%s is for a model file, and none is given",
                           o.profile ? "profile" : "batch");
+    if (n_rest == 0 && o.trace != NULL)
+        return fail_usage("--trace is for a model file, and none is given");
     if (n_rest == 0 && o.resident != NULL)
         return fail_usage("--resident is for a model file, and none is given");
     status = take_resident(o.resident, &(struct lks_trainer_params){0});

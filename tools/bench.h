@@ -1,7 +1,7 @@
 /*
  * bench.h - what the files of `lockstep bench` share. bench.c reads options and prints,
  * bench_peak.c measures what the device reaches at best, bench_op.c times operators, bench_model.c
- * whole steps.
+ * whole steps, bench_trace.c writes their timeline.
  */
 #ifndef LKS_TOOLS_BENCH_H
 #define LKS_TOOLS_BENCH_H
@@ -13,7 +13,7 @@
 
 struct bench_options {
     struct device_choice device;
-    const char *op, *schedule, *in, *resident;
+    const char *op, *schedule, *in, *resident, *trace;
     struct number out, kernel, stride, pad, groups, leaf;
     struct number repeats, batch, seed;
     bool plain, profile, json;
@@ -57,6 +57,10 @@ lks_status bench_stage(struct lksi_stage *stage, double *ms, const char **timer)
 /* Time of a stage that ran, by its events. */
 lks_status bench_stage_events(struct lksi_stage *stage, double *ms);
 bool bench_has_events(const struct lksi_stage *stage);
+/* The name of its schedule; `ref` and `plain` on the device `ref`. */
+const char *bench_schedule(const struct lksi_stage *stage);
+/* A launch without work-items, which is not queued. */
+bool bench_is_empty(const struct lksi_launch *l);
 /* Bytes of all inputs and outputs of a call. */
 double bench_bytes(const struct lksi_call *call);
 
@@ -78,6 +82,19 @@ void bench_buffers_free(struct bench_buffers *x);
  * times. The caller destroys both. */
 lks_status bench_trainer(const struct bench *b, const lks_model *model, bool profile,
                          lks_device **device, lks_trainer **trainer);
+
+/* A step of a trainer, queued by hand: the caller runs the plan's stages between begin and end. The
+ * times are the host's, in seconds_now. */
+struct bench_step {
+    struct lksi_plan *plan;
+    struct lksi_feed *feed;
+    double from, fed, gathered, bound; /* a buffer was free; it holds the batch; the plan reads it */
+};
+lks_status bench_step_begin(struct lks_trainer *t, const lks_dataset *data, struct bench_step *s);
+lks_status bench_step_end(struct lks_trainer *t, struct bench_step *s);
+
+/* bench_trace.c: writes the timeline of a few steps of `model` into `file`. */
+lks_status bench_trace(const struct bench *b, const lks_model *model, const char *file);
 
 /* bench_peak.c: fills peak_gflops and peak_gbs. */
 lks_status bench_peak(struct bench *b);

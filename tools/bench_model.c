@@ -1,12 +1,13 @@
 /*
  * bench_model.c - times the training step of a model. The steps are real: the data, the order and
  * the updates of a training, queued as `train` queues them. With --profile a second run on a device
- * with event times takes each step apart.
+ * with event times takes each step apart; --trace (bench_trace.c) writes a timeline of a few.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "bench.h"
 #include "progress.h"
 #include "rt/api.h"
@@ -125,26 +126,46 @@ fail:
 
 /* ---- each operator ---- */
 
+lks_status bench_step_begin(struct lks_trainer *t, const lks_dataset *data, struct bench_step *s)
+{
+    const struct lksi_resident *resident = lksi_resident_find(t, data->data);
+    struct lksi_step_plan *step;
+    struct lksi_position p;
+    lks_status st = LKS_OK;
+    s->from = seconds_now();
+    LKSI_TRY(lksi_feed_next(t, &s->feed));
+    s->fed = seconds_now();
+    LKSI_TRY(lksi_gather_step(t, data, resident, t->step, s->feed, &p));
+    s->gathered = seconds_now();
+    LKSI_TRY(lksi_step_plan_get(t, p.samples, true, lksi_form_of(data->data, resident != NULL),
+                                &step));
+    LKSI_TRY(lksi_feed_bind(t, s->feed, step));
+    s->bound = seconds_now();
+    s->plan = step->plan;
+fail:
+    return st;
+}
+
+lks_status bench_step_end(struct lks_trainer *t, struct bench_step *s)
+{
+    lks_status st = lksi_dev_mark(t->dev, &s->feed->mark);
+    if (st == LKS_OK)
+        t->step++;
+    return st;
+}
+
 /* One step, its stages timed: by events after all have run, else one by one. */
 static lks_status profile_step(struct model_bench *m, struct bench_times *times)
 {
     struct lks_trainer *t = m->trainer;
-    const lks_dataset *data = lks_model_train_data(m->model);
-    struct lksi_step_plan *step;
-    struct lksi_feed *feed;
-    const struct lksi_resident *resident = lksi_resident_find(t, data->data);
-    struct lksi_position p;
+    struct bench_step step;
     const char *timer;
     double ms;
     lks_status st = LKS_OK;
-    LKSI_TRY(lksi_feed_next(t, &feed));
-    LKSI_TRY(lksi_gather_step(t, data, resident, t->step, feed, &p));
-    LKSI_TRY(lksi_step_plan_get(t, p.samples, true, lksi_form_of(data->data, resident != NULL),
-                                &step));
-    LKSI_TRY(lksi_feed_bind(t, feed, step));
-    size_t n = lksi_plan_stages(step->plan);
+    LKSI_TRY(bench_step_begin(t, lks_model_train_data(m->model), &step));
+    size_t n = lksi_plan_stages(step.plan);
     for (size_t s = 0; s < n; s++) {
-        struct lksi_stage *stage = lksi_plan_stage(step->plan, s);
+        struct lksi_stage *stage = lksi_plan_stage(step.plan, s);
         if (bench_has_events(stage)) {
             LKSI_TRY(lksi_stage_run(stage));
             continue;
@@ -154,14 +175,13 @@ static lks_status profile_step(struct model_bench *m, struct bench_times *times)
     }
     LKSI_TRY(lksi_dev_wait(t->dev, 0));
     for (size_t s = 0; s < n; s++) {
-        struct lksi_stage *stage = lksi_plan_stage(step->plan, s);
+        struct lksi_stage *stage = lksi_plan_stage(step.plan, s);
         if (!bench_has_events(stage))
             continue;
         LKSI_TRY(bench_stage_events(stage, &ms));
         LKSI_TRY(bench_times_add(&times[s], ms));
     }
-    LKSI_TRY(lksi_dev_mark(t->dev, &feed->mark));
-    t->step++;
+    LKSI_TRY(bench_step_end(t, &step));
 fail:
     return st;
 }
@@ -177,9 +197,7 @@ static lks_status print_profile(struct model_bench *m, struct bench_times *times
         const struct lksi_stage *stage = lksi_plan_stage(plan, s);
         struct bench_case c = {
             .op = stage->call.op->name,
-            .schedule = stage->schedule != NULL ? stage->schedule->name
-                        : stage->items_only     ? "plain"
-                                                : "ref",
+            .schedule = bench_schedule(stage),
             .flops = lksi_op_flops(&stage->call),
             .bytes = bench_bytes(&stage->call),
             .timer = bench_has_events(stage) ? "events" : "clock",
@@ -226,11 +244,15 @@ int bench_model(struct bench *b, const char *file)
     if (b->o->schedule != NULL || b->o->in != NULL || b->o->out.given || b->o->kernel.given ||
         b->o->stride.given || b->o->pad.given)
         return fail_usage("--schedule, --in, --out, --kernel, --stride and --pad are for --op");
-    st = lks_model_open(&m.model, file);
+    st = b->o->trace != NULL ? lksi_file_check_writable(b->o->trace) : LKS_OK;
+    if (st == LKS_OK)
+        st = lks_model_open(&m.model, file);
     if (st == LKS_OK)
         st = time_steps(&m);
     if (st == LKS_OK && b->o->profile)
         st = profile(&m);
+    if (st == LKS_OK && b->o->trace != NULL)
+        st = bench_trace(b, m.model, b->o->trace);
     lks_model_destroy(&m.model);
     return st == LKS_OK ? EXIT_OK : fail_library(st);
 }

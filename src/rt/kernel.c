@@ -168,22 +168,30 @@ lks_status lksi_kernel_launch(struct lksi_kernel *k, int dims, const size_t *glo
     return LKS_OK;
 }
 
-lks_status lksi_kernel_time(struct lksi_kernel *k, uint64_t *ns)
+lks_status lksi_kernel_span(struct lksi_kernel *k, struct lksi_span *span)
 {
-    cl_ulong start = 0, end = 0;
+    static const cl_profiling_info what[] = {
+        CL_PROFILING_COMMAND_QUEUED, CL_PROFILING_COMMAND_START, CL_PROFILING_COMMAND_END};
+    cl_ulong ns[3] = {0};
     if (k->event == NULL)
         return lksi_fail(LKS_E_ARGUMENT,
                          "kernel %s: no time; it was not launched, or the device "
                          "was opened without profiling",
                          k->name);
     cl_int e = clWaitForEvents(1, &k->event);
-    if (e == CL_SUCCESS)
-        e = clGetEventProfilingInfo(k->event, CL_PROFILING_COMMAND_START, sizeof start, &start,
-                                    NULL);
-    if (e == CL_SUCCESS)
-        e = clGetEventProfilingInfo(k->event, CL_PROFILING_COMMAND_END, sizeof end, &end, NULL);
+    for (size_t i = 0; i < LKSI_COUNT(what) && e == CL_SUCCESS; i++)
+        e = clGetEventProfilingInfo(k->event, what[i], sizeof ns[i], &ns[i], NULL);
     if (e != CL_SUCCESS)
         return lksi_cl_fail(e, "clGetEventProfilingInfo", "kernel %s", k->name);
-    *ns = end - start;
+    *span = (struct lksi_span){ns[0], ns[1], ns[2]};
     return LKS_OK;
+}
+
+lks_status lksi_kernel_time(struct lksi_kernel *k, uint64_t *ns)
+{
+    struct lksi_span span = {0};
+    lks_status st = lksi_kernel_span(k, &span);
+    if (st == LKS_OK)
+        *ns = span.end - span.start;
+    return st;
 }

@@ -164,7 +164,13 @@ lks_status lksi_kernel_set_data(struct lksi_kernel *kernel, unsigned index, cons
 /* Queues the kernel. `local` NULL or local[0] 0: the implementation chooses. */
 lks_status lksi_kernel_launch(struct lksi_kernel *kernel, int dims, const size_t *global,
                               const size_t *local);
-/* Time of the last launch of this kernel in ns; only with params.profile, waits for it. */
+/* Of the last launch of this kernel, only with params.profile: when it was queued, began and ended, in
+ * ns of the device's clock. Waits for it. */
+struct lksi_span {
+    uint64_t queued, start, end;
+};
+lks_status lksi_kernel_span(struct lksi_kernel *kernel, struct lksi_span *span);
+/* How long it ran, in ns. */
 lks_status lksi_kernel_time(struct lksi_kernel *kernel, uint64_t *ns);
 
 /* ---- CLBlast (clblast.c) ---- */

@@ -1,5 +1,6 @@
 """lockstep bench runs and tells all that it promises. No figure decides anything here."""
 import json
+import os
 
 from common import main
 from sabotage import KernelCase, UNFUSED
@@ -60,6 +61,42 @@ class Bench(KernelCase):
         text = self.good("bench", self.model, "--device", "ref", "--repeats", "2")
         self.assertIn("measured peaks", text)
         self.assertIn("samples/s", text)
+
+    def test_trace(self):
+        """Every launch of the plan once a step; in order, within the step; on host and device."""
+        for device in ("ref", "cpu"):
+            path = os.path.join(self.folder, device + ".json")
+            self.good("bench", self.model, "--device", device, "--batch", "16", "--repeats", "1",
+                      "--trace", path)
+            with open(path, encoding="utf-8") as f:
+                events = json.load(f)["traceEvents"]
+            rows = {1: [], 2: []}
+            for e in events:
+                if e["ph"] == "X":
+                    self.assertGreaterEqual(e["ts"], 0, e)
+                    self.assertGreaterEqual(e["dur"], 0, e)
+                    rows[e["tid"]].append(e)
+            self.assertEqual({e["args"]["name"] for e in events if e["name"] == "thread_name"} - {
+                "host"}, {json.loads(self.good("bench", self.model, "--device", device, "--json",
+                                               "--repeats", "1", "--batch", "16"))["device"]})
+            plan = json.loads(self.good("summary", self.model, "--plan", "--json", "--device",
+                                        device, "--batch", "16"))
+            stages = [s["layer"] for s in plan["stages"]]
+            queued = [e["name"] for e in rows[1] if e["cat"] != "host"]
+            self.assertEqual(queued, stages * 3)
+            ran = [e["name"].split(":")[0] for e in rows[2]]
+            self.assertEqual([n for i, n in enumerate(ran) if i == 0 or ran[i - 1] != n],
+                             [n for i, n in enumerate(queued) if i == 0 or queued[i - 1] != n])
+            for row in rows.values():
+                for one, two in zip(row, row[1:]):
+                    self.assertLessEqual(one["ts"] + one["dur"], two["ts"] + 1, (one, two))
+            for e in rows[2]:
+                self.assertLessEqual(rows[1][0]["ts"], e["ts"])
+                self.assertGreater(e["args"]["bytes"], 0)
+                self.assertTrue(e["args"]["operator"] and e["args"]["schedule"])
+        self.bad(2, ["model file"], "bench", "--trace", path)
+        self.bad(2, ["none/there.json"], "bench", self.model, "--device", "ref", "--trace",
+                 os.path.join(self.folder, "none", "there.json"))
 
     def test_wrong_bits_are_not_timed(self):
         done = self.run_program("bench", "--op", "dense", "--in", "20,64", "--out", "24",
