@@ -212,6 +212,12 @@ def compare(a, what):
                   flush=True)
 
 
+def settings():
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    torch.set_num_threads(2)
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+
+
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("program")
@@ -220,9 +226,7 @@ def main():
     p.add_argument("--rounds", type=int, default=2)
     p.add_argument("--seconds", type=float, default=3.0)
     a = p.parse_args()
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-    torch.set_num_threads(2)
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    settings()
     print("torch %s%s; load before: %.1f" % (
         torch.__version__, ", 2 threads" if a.device == "cpu" else ", CUDA, TF32 off",
         os.getloadavg()[0]))
@@ -231,4 +235,5 @@ def main():
         compare(a, what)
 
 
-main()
+if __name__ == "__main__":
+    main()
