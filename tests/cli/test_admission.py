@@ -55,7 +55,7 @@ class Admission(KernelCase):
         fma = [("op/" + name, (r"\A", unfused)) for name in os.listdir(ROOT + "/cl/op")
                if b"fma(" in read(ROOT + "/cl/op/" + name)]
         every = self.kernels([contract, *fma, ("op/dense_clblast.cl",
-                                               (r"c\[i\] \+ 0\.0f", "c[i] + 1.0f"))])
+                                               (r"v \+ 0\.0f", "v + 1.0f"))])
         done = self.run_program("train", self.model, "--device", "cpu", "--out", self.path("no"),
                                 "--quiet", env=every)
         self.assertEqual(done.returncode, 3, done.stderr)
