@@ -1,7 +1,7 @@
 /*
  * bench_trace.c - `lockstep bench MODEL --trace FILE`: the timeline of a few training steps in the
- * Chrome trace event format. One row is the host (waiting for a buffer, gathering the batch, binding
- * it, queuing each operator, waiting for the step), one the device, a launch an event.
+ * Chrome trace event format. One row is the host (waiting for a buffer, gathering the batch,
+ * binding it, queuing each operator, waiting for the step), one the device, a launch an event.
  *
  * Launches have the times of OpenCL's events. A kernel keeps the event of its last launch alone, so
  * each step is waited for. The device's clock is set by the first launch of a step: the host notes

@@ -4,8 +4,8 @@
  *
  * batch_norm: mean, variance and invstd = 1/sqrt(variance + eps) of each channel, and
  * y = (x - mean) * invstd * gamma + beta. One item a channel.
- *   1. The batch is cut by leaf.h. A leaf: its positions in the order (n, h, w) are cut into pieces of
- *      LKS_SPAN (piece.h), each acc = +0; acc = acc + x, and the pieces meet in a tree;
+ *   1. The batch is cut by leaf.h. A leaf: its positions in the order (n, h, w) are cut into pieces
+ *      of LKS_SPAN (piece.h), each acc = +0; acc = acc + x, and the pieces meet in a tree;
  *      leaf mean = lks_div(root, positions of the leaf).
  *   2. M2: the same of acc = fma(d, d, acc) with d = x - leaf mean.
  *   3. The leaves of a cut sample meet in a tree, then samples or groups in a tree, by chan.h.
@@ -16,8 +16,8 @@
  *   7. y = y + rest, if there is a `rest` of x's shape (the other operand of an `add` behind).
  *   8. y = y <= 0 ? +0 : y, if `relu` is set.
  * batch_norm_grad: from x, dy, mean, invstd, gamma
- *   1. xhat as above. Leaves in pieces as above: db = db + dy; dg = fma(dy, xhat, dg), from +0; each
- *      in the trees of piece.h and leaf.h, then + 0.0f: dbeta, dgamma.
+ *   1. xhat as above. Leaves in pieces as above: db = db + dy; dg = fma(dy, xhat, dg), from +0;
+ *      each in the trees of piece.h and leaf.h, then + 0.0f: dbeta, dgamma.
  *   2. inv = (F32)(1.0/M) from the host; a = dbeta * inv; b = dgamma * inv; k = gamma * invstd.
  *   3. dx = k * fma(-xhat, b, dy - a).
  * batch_norm_infer: steps 5 to 8 with the running statistics.
@@ -28,7 +28,8 @@
  *   3. A result that is not finite is not taken: the running one stays.
  * Special values follow IEEE-754. Error bounds, with U = 2^-24, P = LKS_SPAN + log2 of a leaf's
  * pieces, L levels and E = (P + 3L + 2) U max|x|: the mean is off by E; M2 by (P + 6L + 2) U M2 + M
- * (L+1) E^2 + 2 E sqrt(M2 M L); y follows with 4 U more. Sums of the gradient: (P + L + 2) U of the magnitudes.
+ * (L+1) E^2 + 2 E sqrt(M2 M L); y follows with 4 U more. Sums of the gradient: (P + L + 2) U of the
+ * magnitudes.
  */
 #ifndef LKS_CONTRACT_BATCH_NORM_H
 #define LKS_CONTRACT_BATCH_NORM_H

@@ -3,13 +3,13 @@
  *
  * db[k] = sum over n, h, w of dy[n,h,w,k]; dy is [N,K] (one position a sample), [N,H,K] or
  * [N,H,W,K].
- *   1. The batch is cut by leaf.h over the positions of dy. A leaf: its positions in the order (n, h,
- *      w) are cut into pieces of LKS_SPAN (piece.h), each acc = +0; acc = acc + dy[..,k], and the
- *      pieces meet in a tree.
+ *   1. The batch is cut by leaf.h over the positions of dy. A leaf: its positions in the order (n,
+ *      h, w) are cut into pieces of LKS_SPAN (piece.h), each acc = +0; acc = acc + dy[..,k], and
+ *      the pieces meet in a tree.
  *   2. The leaves of a cut sample meet in a tree, then the samples or groups meet in a tree.
  *   3. + 0.0f.
- * Special values follow IEEE-754; a zero result is +0. Error bound: LKS_SPAN, log2 of a leaf's pieces
- * and log2 of the leaves roundings of the sum of magnitudes.
+ * Special values follow IEEE-754; a zero result is +0. Error bound: LKS_SPAN, log2 of a leaf's
+ * pieces and log2 of the leaves roundings of the sum of magnitudes.
  */
 #ifndef LKS_CONTRACT_BIAS_GRAD_H
 #define LKS_CONTRACT_BIAS_GRAD_H

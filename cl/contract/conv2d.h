@@ -2,14 +2,15 @@
  * conv2d.h - contract of the 2-D convolution, y[n][oh][ow][k] from x, w and an optional bias[k].
  *
  * One item is one output element:
- *   1. The chain of fma(x, w, acc) for r, for s, for c in the group, all upward, in pieces by piece.h,
- *      which are taken one after the other. A tap in the padding counts as x = +0 and may be skipped.
+ *   1. The chain of fma(x, w, acc) for r, for s, for c in the group, all upward, in pieces by
+ *      piece.h, which are taken one after the other. A tap in the padding counts as x = +0 and may
+ *      be skipped.
  *   2. acc = acc + bias[k], if there is a bias.
  *   3. acc = acc + 0.0f.
  *   4. acc = acc <= 0 ? +0 : acc, if `relu` is set.
  * Skipping is harmless: fma(+0, w, acc) changes finite numbers only from -0 to +0, which step 3
- * does in any case. Error: at most the longest piece (LKS_PIECE products), the number of pieces and 1
- * roundings, each within half an ulp.
+ * does in any case. Error: at most the longest piece (LKS_PIECE products), the number of pieces and
+ * 1 roundings, each within half an ulp.
  */
 #ifndef LKS_CONTRACT_CONV2D_H
 #define LKS_CONTRACT_CONV2D_H

@@ -3,9 +3,9 @@
  * dw[k][r][s][c/groups] from x and dy.
  *
  * One item is one element of dw. The batch is cut into leaves over (n, oh, ow) as leaf.h says.
- *   1. A leaf: the chain of fma(x, dy, acc) for n, for oh, for ow of the leaf, all upward, in pieces
- *      of LKS_STRETCH positions (piece.h), which are taken one after the other. Positions whose tap
- *      falls into the padding count as x = +0 and may be skipped.
+ *   1. A leaf: the chain of fma(x, dy, acc) for n, for oh, for ow of the leaf, all upward, in
+ *      pieces of LKS_STRETCH positions (piece.h), which are taken one after the other. Positions
+ *      whose tap falls into the padding count as x = +0 and may be skipped.
  *   2. The leaves of a cut sample meet in a tree.
  *   3. The samples, or the groups of joined samples, meet in a tree over the batch.
  *   4. + 0.0f, once.

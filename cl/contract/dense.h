@@ -2,8 +2,8 @@
  * dense.h - contracts of dense, dense_data_grad and dense_weight_grad (numerics.md, rules 4, 7, 8).
  *
  * dense:  y[n,o] = act(sum_i x[n,i] * w[o,i] + bias[o])
- *   1. The chain of fma(x[n,i], w[o,i], acc) for i upward, in pieces of LKS_PIECE (piece.h), which are
- *      taken one after the other.
+ *   1. The chain of fma(x[n,i], w[o,i], acc) for i upward, in pieces of LKS_PIECE (piece.h), which
+ *      are taken one after the other.
  *   2. With a bias: acc = acc + bias[o].
  *   3. acc = acc + 0.0f.
  *   4. With the attribute relu: acc <= 0 ? +0 : acc.
@@ -21,9 +21,9 @@
  *   3. + 0.0f.
  *
  * x may have dimensions between the first and the last; n runs over all of them.
- * Special values follow IEEE-754; a zero result is +0. Error bound: within k * 2^-24 / (1 - k * 2^-24)
- * of the sum of magnitudes, k being the longest piece and the number of pieces; the tree adds one to k
- * a level.
+ * Special values follow IEEE-754; a zero result is +0. Error bound: within k * 2^-24 / (1 - k *
+ * 2^-24) of the sum of magnitudes, k being the longest piece and the number of pieces; the tree
+ * adds one to k a level.
  */
 #ifndef LKS_CONTRACT_DENSE_H
 #define LKS_CONTRACT_DENSE_H

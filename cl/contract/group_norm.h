@@ -1,9 +1,9 @@
 /*
  * group_norm.h - contracts of group_norm, group_norm_grad and group_norm_param_grad (numerics.md,
  * rules 6 and 8): normalisation of each sample by itself. x is [N,C], [N,H,C] or [N,H,W,C]; its
- * channels form `groups` groups of C/groups neighbours. A row is one sample and one group and runs over (h,
- * w, c in the group); as layer norm a row is one position and runs over all channels (one group).
- * Instance norm has one channel a group. R elements a row.
+ * channels form `groups` groups of C/groups neighbours. A row is one sample and one group and runs
+ * over (h, w, c in the group); as layer norm a row is one position and runs over all channels (one
+ * group). Instance norm has one channel a group. R elements a row.
  *
  * group_norm: y = (x - mean) * invstd * gamma + beta. One item a sample (layer norm: a position).
  *   1. mean = lks_div(row sum of x + 0.0f, (F32)R): 32 lanes and a tree, in pieces of 4096 (sum.h).
@@ -15,9 +15,9 @@
  *      0.0f; both times (F32)(1.0/R) from the host.
  *   2. dx = invstd * fma(-xhat, b, g - a).
  * group_norm_param_grad: dgamma, dbeta. One item a channel.
- *   1. The batch is cut by leaf.h over the positions of x. A leaf, in the order (n, h, w), in pieces of
- *      LKS_SPAN (piece.h) from +0: dg = fma(dy, xhat, dg), db = db + dy. The pieces meet in a tree,
- *      then the leaves in that of leaf.h, then + 0.0f.
+ *   1. The batch is cut by leaf.h over the positions of x. A leaf, in the order (n, h, w), in
+ *      pieces of LKS_SPAN (piece.h) from +0: dg = fma(dy, xhat, dg), db = db + dy. The pieces meet
+ *      in a tree, then the leaves in that of leaf.h, then + 0.0f.
  * Special values follow IEEE-754. Error bounds, with U = 2^-24 and r = min(R, 4096)/32 + 5 +
  * log2(R/4096) + 2: the mean is off by E = r U mean|x|, M2 by r U M2 + R E^2, a and b by r U of the
  * magnitudes; y follows with 4 U more.

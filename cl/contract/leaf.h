@@ -9,8 +9,8 @@
  *      join * rows * cols <= T. The groups meet in a tree. The last group may be shorter.
  * `leaf` is a power of two, so a tree inside the blocks of `leaf` samples followed by a tree over
  * the blocks is one tree over all of them.
- * A leaf runs over its positions in the order (sample, row, col), in pieces (piece.h) or as one chain,
- * as its contract says.
+ * A leaf runs over its positions in the order (sample, row, col), in pieces (piece.h) or as one
+ * chain, as its contract says.
  */
 #ifndef LKS_LEAF_H
 #define LKS_LEAF_H

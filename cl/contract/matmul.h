@@ -2,8 +2,8 @@
  * matmul.h - contract of matmul (numerics.md, rules 4 and 7).
  *
  * y[b,m,n] = sum_k A[b,m,k] * B[b,k,n], where A and B may be stored with their last two axes turned
- *   1. The chain of fma(A, B, acc) for k upward, in pieces of LKS_PIECE (piece.h), which are taken one
- *      after the other.
+ *   1. The chain of fma(A, B, acc) for k upward, in pieces of LKS_PIECE (piece.h), which are taken
+ *      one after the other.
  *   2. + 0.0f.
  * Special values follow IEEE-754; a zero result is +0. Error bound: q * 2^-24 / (1 - q * 2^-24) of
  * the sum of magnitudes, q being the longest piece and the number of pieces.

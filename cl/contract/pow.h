@@ -13,8 +13,8 @@
  * Special values, those of C99: pow(x, +-0) = 1 and pow(1, y) = 1, also beside a NaN;
  * pow(-1, +-inf) = 1; pow(x, +inf) = +0 for |x| < 1 and +inf for |x| > 1, pow(x, -inf) the other
  * way; pow(+-0, y) is a zero for y > 0 and infinite for y < 0, pow(+-inf, y) the other way, with
- * the sign of x if y is an odd integer, else positive; a number below 0 to a finite power that is no
- * integer is NaN, below 0 to an odd integer negative. Other NaNs pass. Subnormal results are
+ * the sign of x if y is an odd integer, else positive; a number below 0 to a finite power that is
+ * no integer is NaN, below 0 to an odd integer negative. Other NaNs pass. Subnormal results are
  * rounded once more.
  * Largest error that tests/math measured: see the table in elementary.h.
  */

@@ -3,8 +3,8 @@
  * the numbers of its samples.
  *
  * take:         y[n] = x[which[n]] along dimension 0, the bits copied.
- * take_pixels:  y[n][k] = table[256 values][c]: element (b, k mod c), b being byte which[n] S + k of
- *               x, S values a sample. x holds four bytes a word, the first in the lowest bits.
+ * take_pixels:  y[n][k] = table[256 values][c]: element (b, k mod c), b being byte which[n] S + k
+ *               of x, S values a sample. x holds four bytes a word, the first in the lowest bits.
  *
  * 1. Copies: nothing rounds, so the error is 0.
  *

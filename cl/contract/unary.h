@@ -1,18 +1,18 @@
 /*
  * unary.h - contract of the functions of one element, y = f(x), and of their gradients.
  *
- * LKS_UNARY_STEP, LKS_UNARY_LINEAR, LKS_UNARY_CURVED, LKS_UNARY_LOG and LKS_UNARY_POWER list them; a
- * line there makes operators:
+ * LKS_UNARY_STEP, LKS_UNARY_LINEAR, LKS_UNARY_CURVED, LKS_UNARY_LOG and LKS_UNARY_POWER list them;
+ * a line there makes operators:
  *     NAME        y  = f(x)
  *     NAME_grad   dx = slope(v) * dy                 v is x or y, as the line says
  *     NAME_grad2  dv = (curve(v) * dy) * ddx         the gradient of NAME_grad by v
- * The gradient of steps is zero; linear ones are straight lines, whose second gradient is zero. Of a
- * power NAME alone is made: its gradient is a x^(a-1) dy, in three operators, with a-1 rounded to
+ * The gradient of steps is zero; linear ones are straight lines, whose second gradient is zero. Of
+ * a power NAME alone is made: its gradient is a x^(a-1) dy, in three operators, with a-1 rounded to
  * float; nothing flows for a = 0, so that each derivative of a whole power after its last is zero.
  *
  * 1. f, slope and curve are the expressions of the table, from left to right, rounded once an
- *    operation; a and b are numbers of the operator (a slope, a limit, ...), and the functions lks_*
- *    those of elementary.h.
+ *    operation; a and b are numbers of the operator (a slope, a limit, ...), and the functions
+ *    lks_* those of elementary.h.
  * 2. One product with dy; for grad2 two.
  * Error bounds, in units of half an ulp of the result unless said otherwise:
  *     exact      abs neg sign floor ceil round clamp thresholded_relu

@@ -41,8 +41,8 @@
  *      then the same along rows: f[i][0] = t[i][0], f[i][1] = t[i][0] + t[i][1], ...
  *   3. At each of the 16 places the sum over the batch by rule 8, whose positions are the tiles
  *      (rows th, columns tw): a leaf is acc = +0; for the tiles of the leaf upward: acc = fma(v, f,
- *      acc), in pieces of LKS_STRETCH tiles (piece.h). The leaves of a cut sample meet in a tree, then
- *      the samples, or groups of joined samples. Its root is q.
+ *      acc), in pieces of LKS_STRETCH tiles (piece.h). The leaves of a cut sample meet in a tree,
+ *      then the samples, or groups of joined samples. Its root is q.
  *   4. The weights (LKS_WINOGRAD_WEIGHTS):
  *        b[0][j] = q[0][j] + (q[1][j] + q[2][j]) * 0.5f   b[1][j] = (q[1][j] - q[2][j]) * 0.5f
  *        b[2][j] = (q[1][j] + q[2][j]) * 0.5f + q[3][j]
@@ -57,10 +57,11 @@
  *
  * Error, with |.| taken of every operand in place of signs: at most C + 13 roundings (data
  * gradient: K + 13; above LKS_PIECE channels that and the number of pieces take their place), each
- * within half an ulp of sum over c of A'(|G||g||G'| . |B'||d||B|)A; that is up to 36 times the largest product of each c in place of 9, so expect two to three times the
- * error of the direct contracts. Weight gradient: a leaf, its tree and 12 more, on the sums of
- * |v||f|. Where a product with 0.5f is subnormal, at most 2^-148 of it is lost in u.
- * src/check/real_winograd.c holds these bounds.
+ * within half an ulp of sum over c of A'(|G||g||G'| . |B'||d||B|)A; that is up to 36 times the
+ * largest product of each c in place of 9, so expect two to three times the error of the direct
+ * contracts. Weight gradient: a leaf, its tree and 12 more, on the sums of |v||f|. Where a product
+ * with 0.5f is subnormal, at most 2^-148 of it is lost in u. src/check/real_winograd.c holds these
+ * bounds.
  */
 #ifndef LKS_CONTRACT_WINOGRAD_H
 #define LKS_CONTRACT_WINOGRAD_H

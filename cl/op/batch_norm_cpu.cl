@@ -1,7 +1,7 @@
 /*
  * batch_norm_cpu.cl - batch_norm and (SUMS) batch_norm_grad on CPU devices in one launch, for
- * tensors that fit into a cache: a work-item has NV vectors of channels, from the leaves to the last
- * element. Macros: VEC lanes a vector, a divisor of c; REST, RELU: steps 7 and 8.
+ * tensors that fit into a cache: a work-item has NV vectors of channels, from the leaves to the
+ * last element. Macros: VEC lanes a vector, a divisor of c; REST, RELU: steps 7 and 8.
  */
 #include "contract/batch_norm.h"
 #include "op/vec.h"

@@ -1,7 +1,7 @@
 /*
  * batch_norm_tree.h - what the kernels of batch normalisation share: vectors of channels at the end
- * of c, and the trees over the two numbers of each leaf (mean and M2, or with SUMS two sums). Behind
- * contract/batch_norm.h and op/vec.h.
+ * of c, and the trees over the two numbers of each leaf (mean and M2, or with SUMS two sums).
+ * Behind contract/batch_norm.h and op/vec.h.
  */
 
 /* Lanes of v from `want` on, where the vector was moved from `want` back to `at`. */

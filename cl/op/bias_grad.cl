@@ -5,8 +5,8 @@
  *   tree    the trees over them, a work-item a vector of k
  *   spread  the trees over them, a group for some k, its items sharing the additions of a level
  * Macros: VEC lanes a vector (at most k), NV vectors a work-item of `leaves`; AHEAD: the
- * positions of a piece are read before they are added (NV 1). Vectors over the end of k move back; the lanes that another vector
- * owns are not stored.
+ * positions of a piece are read before they are added (NV 1). Vectors over the end of k move back;
+ * the lanes that another vector owns are not stored.
  */
 #include "contract/bias_grad.h"
 #include "op/vec.h"

@@ -146,7 +146,8 @@ static inline void LKS_FN(put)(V v, __global float *to, __global const float *ma
 
 /*
  * Finishes the first `live` positions of a tile and stores them, position i from to + out[i] on:
- * adds the bias, if there is one, applies relu, and the mask (where `to` points to) if there is one.
+ * adds the bias, if there is one, applies relu, and the mask (where `to` points to) if there is
+ * one.
  */
 static inline void LKS_FN(finish)(V *acc, const U64 *out, U32 live, __global float *to,
                                   __global const float *bias, int relu,

@@ -1,10 +1,10 @@
 /*
  * conv_weight_grad_cpu.cl - gradient of a convolution's weights for CPU devices.
  *
- * One work-item owns a tile of TB x (16 * NV) weights under one tap and chains it over the leaves of
- * a chunk, in float16 accumulators: 16 * NV channels of one tensor in lanes (`vec`: dy, or x with
- * SWAP 1) against TB broadcast elements of the other. Its leaves meet in a binary counter of tiles
- * in private memory; the roots of the chunks go to a workspace, where `tree` joins them.
+ * One work-item owns a tile of TB x (16 * NV) weights under one tap and chains it over the leaves
+ * of a chunk, in float16 accumulators: 16 * NV channels of one tensor in lanes (`vec`: dy, or x
+ * with SWAP 1) against TB broadcast elements of the other. Its leaves meet in a binary counter of
+ * tiles in private memory; the roots of the chunks go to a workspace, where `tree` joins them.
  *
  * A chunk is chunk_leaves leaves of one cut sample (a power of two, or all of them), or
  * chunk_groups whole samples or groups of joined samples (a power of two): always a complete

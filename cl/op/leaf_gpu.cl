@@ -7,8 +7,8 @@
  *   moments  mean and M2 of x into parts[leaf][2][channels]; local memory holds the whole leaf
  *   sums     the sums behind dgamma and dbeta into the same; BIAS: the sum of dy into
  *            parts[leaf][channels]
- * Macros: one of MOMENTS, SUMS, BIAS; KX, a multiple of 4; NT work-items, a multiple of KX. TOGETHER:
- * positions at a time of `sums`, a piece a work-item. Channels are a multiple of 4.
+ * Macros: one of MOMENTS, SUMS, BIAS; KX, a multiple of 4; NT work-items, a multiple of KX.
+ * TOGETHER: positions at a time of `sums`, a piece a work-item. Channels are a multiple of 4.
  * `room` has a float for each channel and position of the longest leaf (with `moments`) and for the
  * gaps, then for each number, channel and piece.
  */

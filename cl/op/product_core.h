@@ -13,8 +13,9 @@
  *   ADVANCE       what follows all copies of a tile
  * In the kernel: TILE_VARIABLES, TILE_RUN(tiles); then the sums stand in acc[i][j], of row ROW(i)
  * and column COLUMN(j) of the tile.
- * PIECES=1: chains are cut into pieces (piece.h), whole tiles each. The kernel has `cut_at`, at which
- * tile the second piece begins, NEXT_CUT sets it anew, and `never`, which is 0 but not known to be.
+ * PIECES=1: chains are cut into pieces (piece.h), whole tiles each. The kernel has `cut_at`, at
+ * which tile the second piece begins, NEXT_CUT sets it anew, and `never`, which is 0 but not known
+ * to be.
  *
  * PTX=1 is for NVIDIA: copies from global to local memory run asynchronously, S - 1 tiles ahead,
  * and volatile assembly keeps the order of loads, so that the operands of the next step are under

@@ -5,15 +5,16 @@
  *
  * Macros: tile and PTX as product_core.h has them; GRAD=1 for data gradients; A_WIDTH=4 if the
  * channels of a group of the source are a multiple of 4, else 1. A tap's channels are filled up to
- * `cp`, a multiple of BK, by zeros on both sides; or (GATHER=1, with A_WIDTH=1 and without PIECES) the
- * chain is gathered element by element. The weights are read as they stand in memory by DIRECT=1
- * (GRAD, in whose rows the columns are neighbours; with GATHER one tap only) and TURNED=1 (forward,
- * where the chain's elements are); else product_pack_gpu.cl has put them into [group][chain][np].
- * PIECES=1: chains are more than one piece. FULL=1: a tap's channels are a multiple of BK. WIDE=1:
- * results are stored in fours. BIAS, MASK, RELU: what follows the sum.
+ * `cp`, a multiple of BK, by zeros on both sides; or (GATHER=1, with A_WIDTH=1 and without PIECES)
+ * the chain is gathered element by element. The weights are read as they stand in memory by
+ * DIRECT=1 (GRAD, in whose rows the columns are neighbours; with GATHER one tap only) and TURNED=1
+ * (forward, where the chain's elements are); else product_pack_gpu.cl has put them into
+ * [group][chain][np]. PIECES=1: chains are more than one piece. FULL=1: a tap's channels are a
+ * multiple of BK. WIDE=1: results are stored in fours. BIAS, MASK, RELU: what follows the sum.
  *
- * Data gradients with a stride (PHASED=1): work-groups with another third index compute the rows and
- * columns of the result that have another remainder modulo the stride, and walk their own taps only.
+ * Data gradients with a stride (PHASED=1): work-groups with another third index compute the rows
+ * and columns of the result that have another remainder modulo the stride, and walk their own taps
+ * only.
  */
 #include "contract/conv.h"
 

@@ -1,6 +1,6 @@
 /*
- * span.h - sums over the positions of a leaf as piece.h has them, for NV vectors at a time: pieces of
- * LKS_SPAN positions, which the caller chains, meet in a counter. Behind contract/piece.h and
+ * span.h - sums over the positions of a leaf as piece.h has them, for NV vectors at a time: pieces
+ * of LKS_SPAN positions, which the caller chains, meet in a counter. Behind contract/piece.h and
  * op/vec.h.
  */
 struct LKS_FN(span) {

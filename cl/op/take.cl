@@ -1,7 +1,7 @@
 /*
  * take.cl - schedule `flat` of take and take_pixels: a work-item copies `chunk` neighbours of one
- * sample, a multiple of 4, and `per` work-items make a sample. Macros: VEC, words at once; WHOLE, if
- * samples end with a word; PIXELS, for take_pixels.
+ * sample, a multiple of 4, and `per` work-items make a sample. Macros: VEC, words at once; WHOLE,
+ * if samples end with a word; PIXELS, for take_pixels.
  */
 #include "contract/num.h"
 

@@ -1,7 +1,7 @@
 /*
- * real_winograd.c - convolution by Winograd's algorithm in double precision. The numbers are those of
- * the direct operators (real_window.c), since it is the same formula; the bounds are its own: the
- * magnitudes of all operands go through the transforms with every sign made positive.
+ * real_winograd.c - convolution by Winograd's algorithm in double precision. The numbers are those
+ * of the direct operators (real_window.c), since it is the same formula; the bounds are its own:
+ * the magnitudes of all operands go through the transforms with every sign made positive.
  */
 #include <math.h>
 

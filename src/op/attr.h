@@ -77,8 +77,8 @@ struct lksi_unary_attr {
 };
 
 /* sum, mean, sum_samples, mean_samples, expand, expand_mean: bit k is set where axis k of the larger
- * tensor is reduced; `keep`: the smaller one has dimension 1 there, else it lacks the axis (a scalar
- * is [1]). Use lksi_sum and lksi_expand of op/reduce.h, which choose the operator. */
+ * tensor is reduced; `keep`: the smaller one has dimension 1 there, else it lacks the axis (a
+ * scalar is [1]). Use lksi_sum and lksi_expand of op/reduce.h, which choose the operator. */
 struct lksi_reduce_attr {
     unsigned axes;
     int keep;
@@ -106,8 +106,8 @@ struct lksi_fill_attr {
 };
 
 /* move: for each axis of y the axis of x that it reads, its own size (0: that of x's axis, as for
- * the batch), and t = begin + o*step, which is read at t / dilate (contract/move.h). Zero as step or
- * dilate means 1. `from` is a permutation. */
+ * the batch), and t = begin + o*step, which is read at t / dilate (contract/move.h). Zero as step
+ * or dilate means 1. `from` is a permutation. */
 struct lksi_move_axis {
     int32_t from, size, begin, step, dilate;
 };

@@ -1,7 +1,7 @@
 /*
  * batch_norm_cpu.c - the schedule `whole` of batch_norm and batch_norm_grad for CPU devices, and
- * the list of all their schedules. A launch costs about as much as some ten thousand elements there,
- * so what fits into a cache is one launch in place of three. See cl/op/batch_norm_cpu.cl.
+ * the list of all their schedules. A launch costs about as much as some ten thousand elements
+ * there, so what fits into a cache is one launch in place of three. See cl/op/batch_norm_cpu.cl.
  */
 #include <stdio.h>
 

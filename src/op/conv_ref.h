@@ -3,8 +3,8 @@
  * positions times 16 output channels, one tap at a time, outputs innermost.
  *
  * The caller packs the weights of a tap as wp[chain][16], points `src` of every position at the
- * chain's other factors (NULL where the tap meets nothing) and calls conv_ref_tap, and conv_ref_turn
- * where a piece ends.
+ * chain's other factors (NULL where the tap meets nothing) and calls conv_ref_tap, and
+ * conv_ref_turn where a piece ends.
  */
 #ifndef LKSI_OP_CONV_REF_H
 #define LKSI_OP_CONV_REF_H

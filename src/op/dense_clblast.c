@@ -1,7 +1,7 @@
 /*
- * dense_clblast.c - schedules `clblast` of the dense layer: C is filled with +0, an SGEMM with alpha
- * 1 and beta 1 for each piece of the chains, then bias, + 0.0f, relu, mask (numerics.md, rule 4). The
- * weight gradient is served where the batch is one leaf.
+ * dense_clblast.c - schedules `clblast` of the dense layer: C is filled with +0, an SGEMM with
+ * alpha 1 and beta 1 for each piece of the chains, then bias, + 0.0f, relu, mask (numerics.md, rule
+ * 4). The weight gradient is served where the batch is one leaf.
  *
  * A cold CLBlast builds for seconds, so these stand behind the own schedules.
  */

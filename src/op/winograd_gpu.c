@@ -1,7 +1,7 @@
 /*
  * winograd_gpu.c - schedules `nv` and `gpu` of the operators of winograd.h: transforms
- * (cl/op/winograd_gpu.cl) around 16 products at once (product_gpu.h). The samples pass in slices, so
- * that what is transformed needs a bounded workspace.
+ * (cl/op/winograd_gpu.cl) around 16 products at once (product_gpu.h). The samples pass in slices,
+ * so that what is transformed needs a bounded workspace.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
  * winograd_ref.c - the C loops of the operators of winograd.h. A part is a block of tiles times 16
- * output channels (weight gradient: 4 input times 16 output channels); all it needs is transformed by
- * it, and the 16 products run over lanes.
+ * output channels (weight gradient: 4 input times 16 output channels); all it needs is transformed
+ * by it, and the 16 products run over lanes.
  */
 #include <string.h>
 

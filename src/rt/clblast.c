@@ -2,9 +2,9 @@
  * clblast.c - CLBlast's SGEMM as the contract's chains; the only file that includes its header.
  *
  * With alpha 1 and beta 1 it computes acc = fma(a, b, acc) over k upward from +0 and adds C, so on
- * a C filled with +0 the result is the contract's (piece.h: chains of pieces, + 0.0f). Traps known: it writes mad() on
- * AMD and Qualcomm GPUs; its build options come from the environment and must end with a space;
- * sizes and offsets are 32-bit; temporaries cost memory for shapes off its tiles.
+ * a C filled with +0 the result is the contract's (piece.h: chains of pieces, + 0.0f). Traps known:
+ * it writes mad() on AMD and Qualcomm GPUs; its build options come from the environment and must
+ * end with a space; sizes and offsets are 32-bit; temporaries cost memory for shapes off its tiles.
  */
 #include <limits.h>
 #include <stdlib.h>

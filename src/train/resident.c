@@ -1,6 +1,6 @@
 /*
- * resident.c - data sets that lie on the device: uploaded once, so that a step sends only the numbers
- * of its samples. They are copied, so the bits are those of batches sent by the host.
+ * resident.c - data sets that lie on the device: uploaded once, so that a step sends only the
+ * numbers of its samples. They are copied, so the bits are those of batches sent by the host.
  */
 #include <stdlib.h>
 #include <string.h>

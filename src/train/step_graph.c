@@ -112,8 +112,8 @@ lksi_value lksi_data_input(const struct lks_graph *g)
 }
 
 /* The samples come as bytes, or by their numbers out of a data set on the device, or both: the input
- * becomes an operator's output. The shape of a data set says what there is at least: one plan serves
- * data sets of all lengths. */
+ * becomes an operator's output. The shape of a data set says what there is at least: one plan
+ * serves data sets of all lengths. */
 static lks_status add_samples(struct lks_graph *g, uint32_t batch, struct lksi_form form,
                               struct lksi_step_plan *ids)
 {
