@@ -36,7 +36,9 @@ static const struct option_spec specs[] = {
     {"plain", 0, OPTION_FLAG, offsetof(struct bench_options, plain), NULL,
      "slow contract kernels only", 0},
     {"profile", 0, OPTION_FLAG, offsetof(struct bench_options, profile), NULL,
-     "each operator of the model's step too", 0},
+     "each operator of the model's step too: its share of the\nstep, operations, bytes, and which "
+     "peak bounds it",
+     0},
     {"trace", 0, OPTION_TEXT, offsetof(struct bench_options, trace), "FILE",
      "write a timeline of 3 steps of the model there, in the\nChrome trace format (Perfetto shows it)",
      0},
@@ -159,14 +161,27 @@ double bench_bytes(const struct lksi_call *call)
 
 /* ---- rows ---- */
 
+/* What the roofline lets limit a case: that of whose peak it reaches more. NULL: unknown. */
+static const char *bound_of(const struct bench *b, double gflops, double gbs)
+{
+    if (b->peak_gflops <= 0 || b->peak_gbs <= 0 || (gflops <= 0 && gbs <= 0))
+        return NULL;
+    return gflops / b->peak_gflops > gbs / b->peak_gbs ? "fma" : "copy";
+}
+
 static void print_head(const struct bench *b)
 {
     printf("%s%s%s", color_bold(1), b->device, color_off(1));
     if (b->peak_gflops > 0)
         printf(": measured peaks %.1f GFLOP/s of fma, %.1f GB/s of copying", b->peak_gflops,
                b->peak_gbs);
-    printf("\n%s%10s %10s %10s %4s %9s %8s %6s %6s  case%s\n", color_bold(1), "median ms", "min",
-           "max", "n", "GFLOP/s", "GB/s", "fma", "copy", color_off(1));
+    printf("\n%s%10s %10s %10s %4s", color_bold(1), "median ms", "min", "max", "n");
+    if (b->o->profile)
+        printf(" %6s %11s %10s", "step", "MFLOP", "MB");
+    printf(" %9s %8s %6s %6s", "GFLOP/s", "GB/s", "fma", "copy");
+    if (b->o->profile)
+        printf(" %5s", "bound");
+    printf("  case%s\n", color_off(1));
 }
 
 static void print_share(double value, double peak)
@@ -181,10 +196,12 @@ static lks_status print_json(const struct bench *b, const struct bench_case *c,
                              const struct bench_times *t, double median, double gflops, double gbs)
 {
     lks_status st = LKS_OK;
-    json_t *j =
-        json_pack("{s:s, s:s, s:f, s:f, s:f, s:I, s:s, s:f, s:f}", "case", c->name, "device",
-                  b->device, "median_ms", median, "min_ms", t->ms[0], "max_ms", t->ms[t->n - 1],
-                  "repeats", (json_int_t)t->n, "timer", c->timer, "gflops", gflops, "gbs", gbs);
+    const char *bound = bound_of(b, gflops, gbs);
+    json_t *j = json_pack("{s:s, s:s, s:f, s:f, s:f, s:I, s:s, s:I, s:I, s:f, s:f}", "case",
+                          c->name, "device", b->device, "median_ms", median, "min_ms", t->ms[0],
+                          "max_ms", t->ms[t->n - 1], "repeats", (json_int_t)t->n, "timer", c->timer,
+                          "operations", (json_int_t)c->flops, "bytes", (json_int_t)c->bytes,
+                          "gflops", gflops, "gbs", gbs);
     if (j == NULL)
         return LKS_E_MEMORY;
     if (c->op != NULL) {
@@ -195,6 +212,8 @@ static lks_status print_json(const struct bench *b, const struct bench_case *c,
         json_object_set_new(j, "samples_per_s", json_real(c->samples / median * 1e3));
     if (c->share >= 0)
         json_object_set_new(j, "share_of_step", json_real(c->share));
+    if (bound != NULL)
+        json_object_set_new(j, "bound", json_string(bound));
     if (b->peak_gflops > 0) {
         json_object_set_new(j, "peak_gflops", json_real(b->peak_gflops));
         json_object_set_new(j, "peak_gbs", json_real(b->peak_gbs));
@@ -213,21 +232,26 @@ lks_status bench_print(struct bench *b, const struct bench_case *c, struct bench
     double median = bench_median(t); /* sorts, too */
     double gflops = median > 0 ? c->flops / median * 1e-6 : 0;
     double gbs = median > 0 ? c->bytes / median * 1e-6 : 0;
+    const char *bound = bound_of(b, gflops, gbs);
     if (b->o->json)
         return print_json(b, c, t, median, gflops, gbs);
     if (b->printed++ == 0)
         print_head(b);
-    printf("%10.4f %10.4f %10.4f %4zu %9.2f %8.2f", median, t->ms[0], t->ms[t->n - 1], t->n, gflops,
-           gbs);
+    printf("%10.4f %10.4f %10.4f %4zu", median, t->ms[0], t->ms[t->n - 1], t->n);
+    if (b->o->profile) {
+        print_share(c->share, 1);
+        printf(" %11.3f %10.3f", c->flops * 1e-6, c->bytes * 1e-6);
+    }
+    printf(" %9.2f %8.2f", gflops, gbs);
     print_share(gflops, b->peak_gflops);
     print_share(gbs, b->peak_gbs);
+    if (b->o->profile)
+        printf(" %5s", bound != NULL ? bound : "-");
     printf("  %s", c->name);
     if (c->op != NULL)
         printf(" %s(%s)%s", color_dim(1), c->schedule, color_off(1));
     if (c->samples > 0)
         printf(", %.0f samples/s", c->samples / median * 1e3);
-    if (c->share >= 0)
-        printf(", %.1f%% of the step", 100.0 * c->share);
     printf("\n");
     fflush(stdout);
     return LKS_OK;

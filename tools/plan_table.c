@@ -8,25 +8,19 @@
 
 #include <jansson.h>
 
+#include "bench.h"
 #include "plan_table.h"
 #include "train/train.h"
 
 struct totals {
     size_t launches, host;
+    double flops, bytes; /* every input and output of an operator once */
 };
 
-static bool is_empty(const struct lksi_launch *l)
-{
-    for (int i = 0; i < l->dims; i++)
-        if (l->global[i] == 0)
-            return true;
-    return false;
-}
-
-static const char *schedule_of(const struct lksi_stage *s)
-{
-    return s->schedule != NULL ? s->schedule->name : s->items_only ? "plain" : "ref";
-}
+/* Of the columns whose words vary in length. */
+struct widths {
+    int layer, op, schedule;
+};
 
 static uint64_t work_of(const struct lksi_stage *s)
 {
@@ -44,7 +38,7 @@ static size_t launches_of(const struct lksi_stage *s, struct totals *sum)
         const struct lksi_launch *launch = &s->recipe.launch[l];
         if (launch->host != NULL)
             sum->host++;
-        else if (!is_empty(launch))
+        else if (!bench_is_empty(launch))
             n++;
     }
     sum->launches += n;
@@ -114,7 +108,7 @@ static void print_launch(const struct lksi_launch *l)
         printf("%s%zu", i == 0 ? ", items " : "x", l->global[i]);
     for (int i = 0; i < l->dims && l->local[0] != 0; i++)
         printf("%s%zu", i == 0 ? ", groups of " : "x", l->local[i]);
-    printf("%s%s\n", is_empty(l) ? ", nothing to do: not launched" : "", color_off(1));
+    printf("%s%s\n", bench_is_empty(l) ? ", nothing to do: not launched" : "", color_off(1));
 }
 
 /* "tile 64x64 8x8, ..." of a stage that tuning chose; NULL: it did not, or no memory. free(). */
@@ -151,33 +145,66 @@ static void print_details(const struct lksi_stage *stage, const struct lksi_stor
         printf("%6s%s not `%s`: %s%s\n", "", color_dim(1), name, why, color_off(1));
 }
 
-static lks_status print_text(struct lks_trainer *t, struct lksi_plan *plan, bool verbose,
-                       struct totals *sum)
+static const char *schedule_text(const struct lksi_stage *s, char text[64])
 {
-    char bytes[32];
-    int width = 12;
-    for (size_t i = 0; i < lksi_plan_stages(plan); i++)
-        if ((int)strlen(lksi_plan_stage_name(plan, i)) > width)
-            width = (int)strlen(lksi_plan_stage_name(plan, i));
-    printf("%s%5s %-*s %-22s %-12s %8s %12s  %s%s\n", color_bold(1), "", width, "layer", "operator",
-           "schedule", "launches", "workspace", "fused", color_off(1));
+    snprintf(text, 64, "%s%s", bench_schedule(s), s->pick.schedule != NULL ? " tuned" : "");
+    return text;
+}
+
+static void widen(int *width, const char *text)
+{
+    int length = (int)strlen(text);
+    *width = length > *width ? length : *width;
+}
+
+static struct widths widths_of(struct lksi_plan *plan)
+{
+    struct widths w = {(int)strlen("layer"), (int)strlen("operator"), (int)strlen("schedule")};
+    char schedule[64];
     for (size_t i = 0; i < lksi_plan_stages(plan); i++) {
         const struct lksi_stage *s = lksi_plan_stage(plan, i);
-        char *fused = fused_of(plan, s, i);
-        size_t host = sum->host, n = launches_of(s, sum);
-        char schedule[64];
-        if (fused == NULL)
-            return LKS_E_MEMORY;
-        snprintf(schedule, sizeof schedule, "%s%s", schedule_of(s),
-                 s->pick.schedule != NULL ? " tuned" : "");
-        printf("%5zu %-*s %-22s %-12s %8zu %12s  %s\n", i, width, lksi_plan_stage_name(plan, i),
-               s->call.op->name, schedule, n + sum->host - host,
-               work_of(s) > 0 ? human_bytes(work_of(s), bytes, sizeof bytes) : "-", fused);
-        free(fused);
-        if (verbose)
-            print_details(s, t->store);
+        widen(&w.layer, lksi_plan_stage_name(plan, i));
+        widen(&w.op, s->call.op->name);
+        widen(&w.schedule, schedule_text(s, schedule));
     }
+    return w;
+}
+
+static lks_status print_row(struct lksi_plan *plan, size_t i, const struct widths *w,
+                            struct totals *sum)
+{
+    const struct lksi_stage *s = lksi_plan_stage(plan, i);
+    char *fused = fused_of(plan, s, i);
+    size_t host = sum->host, n = launches_of(s, sum);
+    double flops = lksi_op_flops(&s->call), moved = bench_bytes(&s->call);
+    char schedule[64], work[32];
+    if (fused == NULL)
+        return LKS_E_MEMORY;
+    sum->flops += flops;
+    sum->bytes += moved;
+    printf("%5zu %-*s %-*s %-*s %8zu %11.3f %10.3f %12s%s%s\n", i, w->layer,
+           lksi_plan_stage_name(plan, i), w->op, s->call.op->name, w->schedule,
+           schedule_text(s, schedule), n + sum->host - host, flops * 1e-6, moved * 1e-6,
+           work_of(s) > 0 ? human_bytes(work_of(s), work, sizeof work) : "-",
+           fused[0] != '\0' ? "  " : "", fused);
+    free(fused);
     return LKS_OK;
+}
+
+static lks_status print_text(struct lks_trainer *t, struct lksi_plan *plan, bool verbose,
+                             struct totals *sum)
+{
+    struct widths w = widths_of(plan);
+    lks_status st = LKS_OK;
+    printf("%s%5s %-*s %-*s %-*s %8s %11s %10s %12s  %s%s\n", color_bold(1), "", w.layer, "layer",
+           w.op, "operator", w.schedule, "schedule", "launches", "MFLOP", "MB", "workspace",
+           "fused", color_off(1));
+    for (size_t i = 0; i < lksi_plan_stages(plan) && st == LKS_OK; i++) {
+        st = print_row(plan, i, &w, sum);
+        if (st == LKS_OK && verbose)
+            print_details(lksi_plan_stage(plan, i), t->store);
+    }
+    return st;
 }
 
 static void print_sums(const lks_trainer *t, const struct lksi_step_plan *step,
@@ -189,7 +216,8 @@ static void print_sums(const lks_trainer *t, const struct lksi_step_plan *step,
            lksi_plan_stages(step->plan), sum->launches);
     if (sum->host > 0)
         printf(" and %zu calls of CLBlast", sum->host);
-    printf(", 1 upload\n");
+    printf(", 1 upload, %.3f GFLOP; the inputs and outputs of all operators %.3f GB\n",
+           sum->flops * 1e-9, sum->bytes * 1e-9);
     printf("memory: parameters and optimiser %s, inputs %s, values %s in %zu buffer%s (the largest "
            "workspace %s), in all %s\n",
            human_bytes(m->state, text[0], sizeof text[0]),
@@ -248,14 +276,16 @@ static json_t *stage_json(const struct lks_trainer *t, struct lksi_plan *plan, s
     json_t *launches = json_array(), *declined = json_object(), *j;
     launches_of(s, sum);
     for (int l = 0; l < s->recipe.n_launch; l++)
-        if (s->recipe.launch[l].host != NULL || !is_empty(&s->recipe.launch[l]))
+        if (s->recipe.launch[l].host != NULL || !bench_is_empty(&s->recipe.launch[l]))
             json_array_append_new(launches, launch_json(&s->recipe.launch[l]));
     for (size_t i = 0; (why = passed_over(s, t->store, i, &name)) != NULL; i++)
         json_object_set_new(declined, name, json_string(why));
-    j = json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:s, s:o, s:o}", "layer",
+    j = json_pack("{s:s, s:s, s:s, s:o, s:o, s:I, s:I, s:I, s:s, s:o, s:o}", "layer",
                      lksi_plan_stage_name(plan, index), "operator", s->call.op->name, "schedule",
-                     schedule_of(s), "launches", launches, "declined", declined, "workspace",
-                     (json_int_t)work_of(s), "fused", fused != NULL ? fused : "", "in",
+                     bench_schedule(s), "launches", launches, "declined", declined, "operations",
+                     (json_int_t)lksi_op_flops(&s->call), "bytes",
+                     (json_int_t)bench_bytes(&s->call), "workspace", (json_int_t)work_of(s), "fused",
+                     fused != NULL ? fused : "", "in",
                      descs_json(s->call.in, s->call.n_in), "out",
                      descs_json(s->call.out, s->call.n_out));
     free(fused);

@@ -20,6 +20,13 @@ class Bench(KernelCase):
             self.assertAlmostEqual(case["fma_share"] * case["peak_gflops"], case["gflops"],
                                    delta=1e-4 * case["gflops"])
             self.assertTrue(case["case"] and case["device"])
+            self.assertAlmostEqual(case["gbs"] * case["median_ms"] * 1e6, case["bytes"],
+                                   delta=1e-3 * case["bytes"])
+            self.assertAlmostEqual(case["gflops"] * case["median_ms"] * 1e6, case["operations"],
+                                   delta=1e-3 * case["operations"])
+            if case["operations"] + case["bytes"] > 0:
+                self.assertEqual(case["bound"], max(("copy", "fma"),
+                                                    key=lambda peak: case[peak + "_share"]))
         return found
 
     def test_operator(self):
@@ -56,11 +63,35 @@ class Bench(KernelCase):
             self.assertGreater(whole["samples_per_s"], 0)
             self.assertAlmostEqual(sum(p["share_of_step"] for p in parts), 1, delta=1e-3)
             self.assertIn(("dense1", "dense"), {(p["case"], p["op"]) for p in parts})
+            plan = json.loads(self.good("summary", self.model, "--plan", "--json", "--device",
+                                        device, "--batch", "16"))
+            self.assertEqual([(p["case"], p["op"], p["operations"], p["bytes"]) for p in parts],
+                             [(s["layer"], s["operator"], s["operations"], s["bytes"])
+                              for s in plan["stages"]])
+            for number in ("operations", "bytes"):
+                self.assertEqual(whole[number], sum(p[number] for p in parts))
             self.assertEqual({p["timer"] for p in parts},
                              {"clock" if device == "ref" else "events"})
         text = self.good("bench", self.model, "--device", "ref", "--repeats", "2")
         self.assertIn("measured peaks", text)
         self.assertIn("samples/s", text)
+
+    def test_profile_table(self):
+        """Every number below its heading, in each row."""
+        lines = self.good("bench", self.model, "--device", "ref", "--repeats", "1",
+                          "--profile").splitlines()
+        head, rows = lines[1], lines[2:]
+        words = ("median ms", "min", "max", "n", "step", "MFLOP", "MB", "GFLOP/s", "GB/s", "fma",
+                 "copy", "bound")
+        self.assertEqual(head.split(), " ".join(words).split() + ["case"])
+        self.assertIn("-", rows[0].split()[4])
+        self.assertEqual(rows[0].split()[12:15], ["tiny:", "training", "step,"])
+        for row in rows:
+            numbers, column = row.split()[:len(words)], 0
+            for word, number in zip(words, numbers):
+                column = head.index(word, column) + len(word)
+                self.assertTrue(row[:column].endswith(number) and row[column] == " ", row)
+        self.assertGreater(len(rows), 10)
 
     def test_trace(self):
         """Every launch of the plan once a step; in order, within the step; on host and device."""
@@ -87,6 +118,11 @@ class Bench(KernelCase):
             ran = [e["name"].split(":")[0] for e in rows[2]]
             self.assertEqual([n for i, n in enumerate(ran) if i == 0 or ran[i - 1] != n],
                              [n for i, n in enumerate(queued) if i == 0 or queued[i - 1] != n])
+            launched = [x for s in plan["stages"] for x in s["launches"] if "kernel" in x]
+            self.assertEqual(bool(launched), device == "cpu")
+            self.assertEqual([(e["args"]["kernel"], e["args"]["global"]) for e in rows[2]
+                              if e["cat"] == "launch"],
+                             [(x["kernel"], x["items"]) for x in launched] * 3)
             for row in rows.values():
                 for one, two in zip(row, row[1:]):
                     self.assertLessEqual(one["ts"] + one["dur"], two["ts"] + 1, (one, two))

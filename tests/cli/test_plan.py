@@ -45,10 +45,37 @@ class Plan(KernelCase):
     def test_table(self):
         text = self.good("summary", self.model, "--plan", "--device", "cpu")
         self.assertRegex(text, r"dense1 +dense +cpu +2 .*bias, relu \(relu\)\n")
-        self.assertRegex(text, r"a step at batch 20: \d+ operators, \d+ launches, 1 upload\n")
+        self.assertRegex(text, r"a step at batch 20: \d+ operators, \d+ launches, 1 upload, ")
+        self.assertColumns(text, self.plan())
         text = self.good("summary", self.model, "--plan", "-v", "--device", "cpu")
         self.assertIn("not `gpu`: made for GPUs", text)
         self.assertIn("product in op/dense_cpu.cl [PRODUCT ", text)
+
+    def assertColumns(self, text, plan):
+        """Each word below its heading, however long another row's is; and the record's numbers."""
+        lines = text.splitlines()
+        at = next(i for i, line in enumerate(lines) if line.split()[:2] == ["layer", "operator"])
+        head, rows = lines[at], lines[at + 1:at + 1 + len(plan["stages"])]
+        start = {word: head.index(word) for word in ("layer", "operator", "schedule")}
+        end = {word: head.index(word) + len(word) for word in ("launches", "MFLOP", "MB")}
+        self.assertGreater(max(len(s["operator"]) for s in plan["stages"]), 22)
+        for row, stage in zip(rows, plan["stages"]):
+            for word, column in start.items():
+                self.assertEqual(row[column:].split("  ")[0].split()[0], stage[word], row)
+                self.assertEqual(row[column - 1], " ", row)
+            told = {word: row[:column].split()[-1] for word, column in end.items()}
+            self.assertEqual(told, {"launches": "%d" % len(stage["launches"]),
+                                    "MFLOP": "%.3f" % (stage["operations"] * 1e-6),
+                                    "MB": "%.3f" % (stage["bytes"] * 1e-6)}, row)
+            self.assertEqual(row, row.rstrip())
+
+    def test_work(self):
+        for device in ("cpu", "ref"):
+            dense1 = self.stage(self.plan(device=device), "dense1")
+            # 2 operations a multiply-add, then bias and relu; tensors of 20x64, 24x64, 24, 20x24
+            self.assertEqual(dense1["bytes"], 4 * (20 * 64 + 24 * 64 + 24 + 20 * 24))
+            self.assertGreaterEqual(dense1["operations"], 2 * 20 * 24 * 64)
+            self.assertLessEqual(dense1["operations"], 2 * 20 * 24 * 64 + 2 * 20 * 24)
 
     def test_resident(self):
         sent, lying = self.plan("--resident", "no"), self.plan("--resident", "yes")
