@@ -146,7 +146,10 @@ LKSI_ITEM(winograd_data_grad, in[0], in[1], in[2], out[0])
 LKSI_ITEM(winograd_weight_grad, in[0], in[1], out[0])
 
 #define SCHEDULES(name, kernel)                                                                    \
-    static const struct lksi_schedule name##_schedules[] = {LKSI_GPU_LINES(name, kernel), {0}};
+    static const struct lksi_schedule name##_schedules[] = {                                       \
+        {"cpu", lksi_##name##_cpu_declines, lksi_##name##_cpu_recipe, NULL, 0},                    \
+        LKSI_GPU_LINES(name, kernel),                                                              \
+        {0}};
 SCHEDULES(winograd, product)
 SCHEDULES(winograd_data_grad, product)
 SCHEDULES(winograd_weight_grad, leaves)

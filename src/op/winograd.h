@@ -32,4 +32,15 @@ U64 lksi_winograd_weight_grad_ref_parts(const struct lksi_call *call);
 void lksi_winograd_weight_grad_ref(const struct lksi_call *call, const void *const *in,
                                    void *const *out, U64 p0, U64 p1);
 
+/* The CPU schedules (winograd_cpu.c). */
+#define LKSI_WINOGRAD_CPU(name)                                                                    \
+    const char *lksi_##name##_cpu_declines(const struct lksi_call *call,                           \
+                                           const struct lksi_limits *dev);                         \
+    void lksi_##name##_cpu_recipe(const struct lksi_call *call, const struct lksi_limits *dev,     \
+                                  struct lksi_recipe *r);
+LKSI_WINOGRAD_CPU(winograd)
+LKSI_WINOGRAD_CPU(winograd_data_grad)
+LKSI_WINOGRAD_CPU(winograd_weight_grad)
+#undef LKSI_WINOGRAD_CPU
+
 #endif
