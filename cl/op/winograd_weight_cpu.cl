@@ -4,7 +4,7 @@
  *   leaves   a work-item takes a leaf and a block of `rows` by NB = VEC * NV channels: tile after tile
  *            it turns both sides into the 16 places, in local memory, and adds their products to sums
  *            [place][rows][NB] there. -> [leaf][block][place][rows][NB]
- *   weights  the tree over the leaves, and the weights from its roots
+ *   weights  the tree over the leaves, if there are several, and the weights from its roots
  * Lanes are channels of dy, or, with SWAP 1, of x; the rows are those of the other.
  * One work-item is a work-group: local memory is its own, and there are no barriers.
  */
@@ -44,12 +44,40 @@ static inline void LKS_FN(product)(__local const float *a, __local const float *
     }
 }
 
-/* Work-item (block of rows, block of lanes, leaf). */
+/* The nine taps of the weights (row r, lanes l on) of dw's block, from the roots at the 16 places. */
+static inline void LKS_FN(finish)(V *q, __global float *dw, U32 r, U32 l, U32 live,
+                                  const struct lks_conv_dims *d)
+{
+    const U64 row_step = SWAP ? (U64)9u * d->c : 1u, lane_step = SWAP ? 1u : (U64)9u * d->c;
+    V out[9];
+    LKS_WINOGRAD_WEIGHTS(V, q, out)
+    dw += r * row_step + l * lane_step;
+    ROLLED for (U32 i = 0u; i < 9u; i++, dw += d->c) {
+        float lane[VEC];
+        if (SWAP && l + VEC <= live) {
+            STORE(out[i] + 0.0f, dw);
+            continue;
+        }
+        STORE(out[i] + 0.0f, lane);
+        ROLLED for (U32 j = 0u; j < min((U32)VEC, live - l); j++)
+            dw[j * lane_step] = lane[j];
+    }
+}
+
+/* Where the block (r0, l0) of dw begins. */
+static inline U64 LKS_FN(block)(U32 r0, U32 l0, U32 c)
+{
+    return SWAP ? (U64)r0 * 9u * c + l0 : (U64)l0 * 9u * c + r0;
+}
+
+/* Work-item (block of rows, block of lanes, leaf). A single leaf is its tree's root: `dw` is finished
+ * here, and the part holds no more than sums of pieces. */
 __kernel ALONE void LKS_KERNEL(leaves)(__global const float *restrict x,
                                        __global const float *restrict dy,
-                                       __global float *restrict part, __local float *restrict a,
-                                       __local float *restrict b, __local float *restrict sums,
-                                       struct lks_conv_dims d, U32 rows)
+                                       __global float *restrict part, __global float *restrict dw,
+                                       __local float *restrict a, __local float *restrict b,
+                                       __local float *restrict sums, struct lks_conv_dims d,
+                                       U32 rows)
 {
     const struct LKS_FN(picture) mx = {x, d.h, d.w, d.c, 0u - d.pad_h, 0u - d.pad_w};
     const struct LKS_FN(picture) my = {dy, d.oh, d.ow, d.k, 0u, 0u};
@@ -85,8 +113,22 @@ __kernel ALONE void LKS_KERNEL(leaves)(__global const float *restrict x,
             LKS_FN(product)(a + p * TILES * rows, b + p * TILES * NB, tiles, rows,
                             sums + p * rows * NB);
     }
+    if (end > LKS_STRETCH)
+        for (U32 i = 0u; i < count; i += VEC)
+            STORE(LOAD(part + i) + LOAD(sums + i), sums + i);
+    if (d.leaf.leaves == 1u) {
+        dw += LKS_FN(block)(r0, l0, d.c);
+        ROLLED for (U32 r = 0u; r < r_live; r++)
+            ROLLED for (U32 l = 0u; l < l_live; l += VEC) {
+                V q[16];
+                UNROLL for (U32 p = 0u; p < 16u; p++)
+                    q[p] = LOAD(sums + (p * rows + r) * NB + l);
+                LKS_FN(finish)(q, dw, r, l, l_live, &d);
+            }
+        return;
+    }
     for (U32 i = 0u; i < count; i += VEC)
-        STORE(end > LKS_STRETCH ? LOAD(part + i) + LOAD(sums + i) : LOAD(sums + i), part + i);
+        STORE(LOAD(sums + i), part + i);
 }
 
 /* ---- the tree ---- */
@@ -122,8 +164,6 @@ static inline V LKS_FN(root)(const struct LKS_FN(counter) *t)
 static inline V LKS_FN(tree)(__global const float *part, U64 step, const struct lks_leaf *f)
 {
     struct LKS_FN(counter) batch, sample;
-    if (f->leaves == 1u)
-        return LOAD(part);
     batch.count = sample.count = 0u;
     for (U32 leaf = 0u; leaf < f->leaves; leaf++) {
         const V v = LOAD(part + leaf * step);
@@ -149,25 +189,13 @@ __kernel ALONE void LKS_KERNEL(weights)(__global const float *restrict part,
     const U32 r_live = min(rows, (SWAP ? d.k : d.c) - r0);
     const U32 l_live = min((U32)NB, (SWAP ? d.c : d.k) - l0), count = 16u * rows * NB;
     const U64 step = (U64)get_global_size(0) * get_global_size(1) * count;
-    const U64 row_step = SWAP ? (U64)9u * d.c : 1u, lane_step = SWAP ? 1u : (U64)9u * d.c;
     part += ((U64)get_global_id(1) * get_global_size(0) + get_global_id(0)) * count;
-    dw += r0 * row_step + l0 * lane_step;
+    dw += LKS_FN(block)(r0, l0, d.c);
     ROLLED for (U32 r = 0u; r < r_live; r++)
         ROLLED for (U32 l = 0u; l < l_live; l += VEC) {
-            V q[16], out[9];
+            V q[16];
             ROLLED for (U32 p = 0u; p < 16u; p++)
                 q[p] = LKS_FN(tree)(part + (p * rows + r) * NB + l, step, &d.leaf);
-            LKS_WINOGRAD_WEIGHTS(V, q, out)
-            ROLLED for (U32 i = 0u; i < 9u; i++) {
-                __global float *to = dw + r * row_step + l * lane_step + (U64)i * d.c;
-                float lane[VEC];
-                if (SWAP && l + VEC <= l_live) {
-                    STORE(out[i] + 0.0f, to);
-                    continue;
-                }
-                STORE(out[i] + 0.0f, lane);
-                ROLLED for (U32 j = 0u; j < min((U32)VEC, l_live - l); j++)
-                    to[j * lane_step] = lane[j];
-            }
+            LKS_FN(finish)(q, dw, r, l, l_live, &d);
         }
 }

@@ -120,7 +120,10 @@ static struct weight_plan weight_plan_of(const struct lks_conv_dims *d)
     z.a = (U64)PLACES * TILES * z.rows * 4;
     z.b = (U64)PLACES * TILES * z.nb * 4;
     z.sums = (U64)PLACES * z.rows * z.nb * 4;
-    z.work = d->leaf.leaves * z.row_blocks * z.lane_blocks * z.sums;
+    /* leaves, of which a single one is finished in place, and sums of pieces */
+    z.work = d->leaf.leaves > 1 || (U64)d->n * d->leaf.rows * d->leaf.cols > LKS_STRETCH
+                 ? d->leaf.leaves * z.row_blocks * z.lane_blocks * z.sums
+                 : 64;
     return z;
 }
 
@@ -136,17 +139,19 @@ static void weight_recipe(const struct lks_conv_dims *d, struct lksi_recipe *r)
 {
     const struct weight_plan z = weight_plan_of(d);
     struct lksi_launch *l = &r->launch[r->n_launch++];
-    const struct lksi_arg leaves[] = {LKSI_IN(0),       LKSI_IN(1),         LKSI_WORK(0),
-                                      LKSI_LOCAL(z.a), LKSI_LOCAL(z.b), LKSI_LOCAL(z.sums),
-                                      LKSI_DIMS,        LKSI_U32(z.rows)};
+    const struct lksi_arg leaves[] = {LKSI_IN(0),         LKSI_IN(1),      LKSI_WORK(0),
+                                      LKSI_OUT(0),        LKSI_LOCAL(z.a), LKSI_LOCAL(z.b),
+                                      LKSI_LOCAL(z.sums), LKSI_DIMS,       LKSI_U32(z.rows)};
     l->kernel = "leaves";
     lksi_launch_args(l, leaves, LKSI_COUNT(leaves));
     lksi_launch_size(l, z.row_blocks, z.lane_blocks, d->leaf.leaves);
-    l = &r->launch[r->n_launch++];
-    const struct lksi_arg weights[] = {LKSI_WORK(0), LKSI_OUT(0), LKSI_DIMS, LKSI_U32(z.rows)};
-    l->kernel = "weights";
-    lksi_launch_args(l, weights, LKSI_COUNT(weights));
-    lksi_launch_size(l, z.row_blocks, z.lane_blocks, 1);
+    if (d->leaf.leaves > 1) {
+        l = &r->launch[r->n_launch++];
+        const struct lksi_arg weights[] = {LKSI_WORK(0), LKSI_OUT(0), LKSI_DIMS, LKSI_U32(z.rows)};
+        l->kernel = "weights";
+        lksi_launch_args(l, weights, LKSI_COUNT(weights));
+        lksi_launch_size(l, z.row_blocks, z.lane_blocks, 1);
+    }
     r->n_work = 1;
     r->work_bytes[0] = z.work;
     for (int i = 0; i < r->n_launch; i++) {
