@@ -16,6 +16,7 @@
 #endif
 #define NB (VEC * NV)
 
+#include "contract/winograd.h"
 #include "op/winograd_cpu.h"
 
 /* Work-item (16 channels of the chain, block). */

@@ -1,6 +1,6 @@
 /*
- * winograd_cpu.h - what winograd_cpu.cl and winograd_weight_cpu.cl share: squares of a picture, turned
- * into the 16 places of a tile in local memory, which one work-item owns.
+ * winograd_cpu.h - what winograd_cpu.cl and winograd_weight_cpu.cl share: squares of a picture,
+ * turned into the 16 places of a tile in local memory, which one work-item owns.
  */
 #include "contract/winograd.h"
 #include "op/transpose.h"

@@ -17,6 +17,7 @@
 #define NB    (VEC * NV)
 #define TILES 32u /* transformed at a time; divides LKS_STRETCH */
 
+#include "contract/winograd.h"
 #include "op/winograd_cpu.h"
 
 SQUARES(spread, 2u, LKS_WINOGRAD_SPREAD)

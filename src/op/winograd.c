@@ -90,6 +90,7 @@ static const struct lksi_conv_case cases[] = {
     CASE(2, 80, 79, 2, 3, 1, 1, 1, 1, 0, 8, false),     /* a sample is cut in two */
     CASE(3, 97, 64, 1, 4, 0, 2, 1, 1, 0, 4, false),     /* uneven cut */
     CASE(1, 6, 2062, 1, 2, 1, 1, 1, 1, 0, 8, false),    /* a row a leaf */
+    CASE(2, 6, 2062, 1, 2, 1, 1, 1, 1, 0, 8, false),    /* a cut in three: a tree inside a tree */
     CASE(1, 3, 4, 1283, 2, 1, 1, 1, 1, 1, 8, true),     /* chains of two pieces */
     CASE(1, 4, 3, 5, 1282, 0, 1, 1, 0, 0, 8, true),
 };

@@ -1,7 +1,7 @@
 /*
  * winograd.h - what the files of the operators `winograd`, `winograd_data_grad` and
- * `winograd_weight_grad` share. Attributes, inputs and dims are those of conv2d.h; the dims' leaf is
- * cut over tiles. Contract: cl/contract/winograd.h.
+ * `winograd_weight_grad` share. Attributes, inputs and dims are those of conv2d.h; the dims' leaf
+ * is cut over tiles. Contract: cl/contract/winograd.h.
  */
 #ifndef LKSI_OP_WINOGRAD_H
 #define LKSI_OP_WINOGRAD_H
@@ -9,9 +9,9 @@
 #include "op/conv2d.h"
 #include "contract/winograd.h"
 
-/* winograd and winograd_data_grad as one thing: `c` channels of an h x w source are read, `k` channels
- * of an oh x ow result made; the patch of tile (th, tw) begins at row 2*th + row, column 2*tw + col
- * (wrapping). The kernel of (c, k) begins at weights[c*c_step + k*k_step]. */
+/* winograd and winograd_data_grad as one thing: `c` channels of an h x w source are read, `k`
+ * channels of an oh x ow result made; the patch of tile (th, tw) begins at row 2*th + row, column
+ * 2*tw + col (wrapping). The kernel of (c, k) begins at weights[c*c_step + k*k_step]. */
 struct lksi_winograd_view {
     U32 n, h, w, c, oh, ow, k;
     U32 th, tw; /* tiles */

@@ -1,18 +1,18 @@
 /*
  * winograd_cpu.c - schedules `cpu` of the operators of winograd.h, for CPU devices: transforms and
- * products of some tiles in one work-item, whose local memory stays in its processor's cache. Kernels:
- * cl/op/winograd_cpu.cl, cl/op/winograd_weight_cpu.cl.
+ * products of some tiles in one work-item, whose local memory stays in its processor's cache.
+ * Kernels: cl/op/winograd_cpu.cl, cl/op/winograd_weight_cpu.cl.
  */
 #include <stdio.h>
 
 #include "op/conv_cpu.h"
 #include "op/winograd.h"
 
-#define PLACES 16u
-#define TILES  32u          /* TILES of winograd_weight_cpu.cl */
+#define PLACES      16u
+#define TILES       32u          /* TILES of winograd_weight_cpu.cl */
 #define PATCH_BYTES (640u << 10) /* of patches that a work-item keeps */
-#define MOST   8u           /* times `mr` tiles at most */
-#define SMALL  "the device's local memory is too small"
+#define MOST        8u           /* times `mr` tiles at most */
+#define SMALL       "the device's local memory is too small"
 
 static const char *fits(U64 local, U64 work, const struct lksi_limits *dev)
 {
@@ -74,16 +74,11 @@ static void recipe(const struct lks_conv_dims *d, bool grad, const struct lksi_l
     lksi_launch_args(l, kernels, LKSI_COUNT(kernels));
     lksi_launch_size(l, lksi_div_up(z.v.c, 16), z.blocks, 1);
     l = &r->launch[r->n_launch++];
-    const struct lksi_arg conv[] = {LKSI_IN(0),
-                                    LKSI_WORK(0),
-                                    LKSI_IN(d->extra ? 2 : 0),
-                                    LKSI_OUT(0),
-                                    LKSI_LOCAL(z.patches),
-                                    LKSI_LOCAL(z.products),
-                                    LKSI_DIMS,
-                                    LKSI_U32(z.tiles),
-                                    LKSI_U32(z.row),
-                                    LKSI_U32(z.per)};
+    const struct lksi_arg conv[] = {
+        LKSI_IN(0),     LKSI_WORK(0),          LKSI_IN(d->extra ? 2 : 0),
+        LKSI_OUT(0),    LKSI_LOCAL(z.patches), LKSI_LOCAL(z.products),
+        LKSI_DIMS,      LKSI_U32(z.tiles),     LKSI_U32(z.row),
+        LKSI_U32(z.per)};
     l->kernel = "conv";
     lksi_launch_args(l, conv, LKSI_COUNT(conv));
     lksi_launch_size(l, z.items, lksi_div_up(z.blocks, z.per), 1);
